@@ -94,7 +94,7 @@ void shlo_check_unary(struct shlo_check *check)
 static void need_same_element(struct shlo_check *check, size_t a, size_t b)
 {
 	if (check->in[a]->element != check->in[b]->element)
-		shlo_wrong(check, "operands %zu and %zu are of %s and %s", a, b,
+		shlo_wrong(check, "operands %zu and %zu are of %s and %s: both must be equal", a, b,
 			   shlo_elements[check->in[a]->element].text,
 			   shlo_elements[check->in[b]->element].text);
 }
@@ -164,15 +164,22 @@ void shlo_check_compare(struct shlo_check *check)
 	out_element(check, SHLO_I1, x->rank, dims);
 }
 
+static void need_predicate(struct shlo_check *check)
+{
+	const struct shlo_type *pred = shlo_need_tensor(check, 0);
+
+	if (pred->element != SHLO_I1)
+		shlo_wrong(check, "the predicate is of %s, it should be of i1",
+			   shlo_elements[pred->element].text);
+}
+
 void shlo_check_select(struct shlo_check *check)
 {
 	const struct shlo_type *pred = shlo_need_tensor(check, 0);
 	const struct shlo_type *a = shlo_need_tensor(check, 1);
 	int64_t dims[SHLO_MAX_RANK];
 
-	if (pred->element != SHLO_I1)
-		shlo_wrong(check, "the predicate is of %s, it should be of i1",
-			   shlo_elements[pred->element].text);
+	need_predicate(check);
 	merged_dims(check, 1, dims);
 	need_same_element(check, 1, 2);
 	if (pred->rank)
@@ -226,7 +233,8 @@ void shlo_check_constant(struct shlo_check *check)
 	const struct shlo_attr *value = shlo_attr_find(&check->op->attrs, "value");
 
 	if (!value || value->kind != SHLO_ATTR_DENSE)
-		shlo_wrong(check, "attribute value, the elements, is missing");
+		shlo_wrong(check, "attribute value is missing, or has no elements such as "
+				  "dense<[1, 2]> : tensor<2xi32>");
 	check->out[0] = value->type;
 	/* The elements of a quantised constant are stored values. */
 	if (shlo_declared(check, 0)->quant && !value->type->quant)
@@ -258,9 +266,11 @@ void shlo_check_reduce_precision(struct shlo_check *check)
 	if (!shlo_is_float(shlo_computed_element(x)))
 		refuse_type(check, x);
 	if (shlo_need_int(check, "exponent_bits") < 1)
-		shlo_wrong(check, "exponent_bits is less than 1");
+		shlo_wrong(check, "exponent_bits is %lld, expected one from 1 on",
+			   (long long)shlo_need_int(check, "exponent_bits"));
 	if (shlo_need_int(check, "mantissa_bits") < 0)
-		shlo_wrong(check, "mantissa_bits is less than 0");
+		shlo_wrong(check, "mantissa_bits is %lld, expected one from 0 on",
+			   (long long)shlo_need_int(check, "mantissa_bits"));
 	check->out[0] = x;
 }
 
@@ -296,15 +306,15 @@ void shlo_check_rng(struct shlo_check *check)
 
 	if (strcmp(kind, "UNIFORM") && strcmp(kind, "NORMAL"))
 		shlo_wrong(check, "rng_distribution is '%s', it should be UNIFORM or NORMAL", kind);
-	need_same_element(check, 0, 1);
-	if (!strcmp(kind, "NORMAL") && !shlo_is_float(shlo_need_tensor(check, 0)->element))
-		refuse_type(check, check->in[0]);
-	if (shlo_is_complex(check->in[0]->element))
-		refuse_type(check, check->in[0]);
 	for (size_t i = 0; i < 2; i++)
 		if (shlo_need_tensor(check, i)->rank)
 			shlo_wrong(check, "operand %zu is %s, expected a scalar", i,
 				   shlo_type_brief(check->arena, check->in[i]));
+	need_same_element(check, 0, 1);
+	if (!strcmp(kind, "NORMAL") && !shlo_is_float(check->in[0]->element))
+		refuse_type(check, check->in[0]);
+	if (shlo_is_complex(check->in[0]->element))
+		refuse_type(check, check->in[0]);
 	if (shlo_declared(check, 0)->element != check->in[0]->element)
 		shlo_wrong(check, "operands and result must have equal element types");
 	shlo_need_shape(check, 2);
@@ -327,7 +337,10 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
 			   philox ? " or tensor<3xui64>" : "");
 	if (out->kind != SHLO_TENSOR || shlo_class(out->element) == SHLO_BOOL ||
 	    shlo_is_complex(out->element) || shlo_elements[out->element].bits < 8)
-		refuse_type(check, out);
+		shlo_wrong(check,
+			   "result 1 is %s, expected a tensor of integers or floats of at least 8 "
+			   "bits",
+			   shlo_type_brief(check->arena, out));
 	check->out[0] = state;
 }
 
@@ -364,7 +377,8 @@ static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 			if (*dim != 1 && size != 1 && shlo_dim_meet(*dim, size) < 0 &&
 			    shlo_dim_meet(*dim, size) != SHLO_DYNAMIC)
 				shlo_wrong(check,
-					   "%s cannot be broadcast together with the other operand",
+					   "%s cannot be broadcast together with the other "
+					   "operands: in each dimension, sizes must be equal or 1",
 					   shlo_type_brief(check->arena, x));
 			if (*dim == 1 || (*dim == SHLO_DYNAMIC && size != 1))
 				*dim = size;
@@ -419,8 +433,7 @@ void shlo_check_broadcast_select(struct shlo_check *check)
 	int64_t dims[SHLO_MAX_RANK];
 	int rank = broadcast(check, 0, dims);
 
-	if (check->in[0]->element != SHLO_I1)
-		refuse_type(check, check->in[0]);
+	need_predicate(check);
 	need_same_element(check, 1, 2);
 	out_element(check, check->in[1]->element, rank, dims);
 }

@@ -103,8 +103,8 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size)
 
 	if (flat && channel_number(check, "handle", 0) <= 0)
 		shlo_wrong(check,
-			   "with use_global_device_ids channel_id is %lld, expected one "
-			   "from 1 on",
+			   "use_global_device_ids needs a channel_handle whose handle is 1 or "
+			   "more, not %lld",
 			   (long long)channel_number(check, "handle", 0));
 	if (!ids)
 		return;
@@ -112,7 +112,9 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size)
 		shlo_wrong(check, "replica_groups are empty, with use_global_device_ids");
 	need_ids(check, ids, rows * columns, grouped | (flat ? SHLO_GROUPED_EVEN : 0));
 	if (size && columns != size)
-		shlo_wrong(check, "the groups of replica_groups have %lld members, expected %lld",
+		shlo_wrong(check,
+			   "the groups of replica_groups have %lld members, expected %lld, as "
+			   "split_count is",
 			   (long long)columns, (long long)size);
 }
 
@@ -153,7 +155,9 @@ static void need_channel(struct shlo_check *check, int64_t to_host, const char *
 	int64_t expected = host ? to_host : 1, type = channel_number(check, "type", expected);
 
 	if (type != expected)
-		shlo_wrong(check, "channel_type is %lld, expected %lld, %s, %s is_host_transfer",
+		shlo_wrong(check,
+			   "the type of channel_handle is %lld, expected %lld, %s, %s "
+			   "is_host_transfer",
 			   (long long)type, (long long)expected, host ? name : "DEVICE_TO_DEVICE",
 			   host ? "with" : "without");
 	need_pairs(check);
@@ -229,12 +233,15 @@ void shlo_check_infeed(struct shlo_check *check)
 static const struct shlo_function *need_function(struct shlo_check *check,
 						 const struct shlo_attr *symbol)
 {
-	const struct shlo_function *function =
-		symbol->kind == SHLO_ATTR_SYMBOL ? shlo_function_find(check->module, symbol->text) :
-						   NULL;
+	const struct shlo_function *function;
 
+	if (symbol->kind != SHLO_ATTR_SYMBOL)
+		shlo_wrong(check, "programs and infeed must name functions as @main does");
+	function = shlo_function_find(check->module, symbol->text);
 	if (!function)
-		shlo_wrong(check, "there is no function @%s", symbol->text ? symbol->text : "");
+		shlo_wrong(check, "there is no function @%s", symbol->text);
+	if (!function->region)
+		shlo_wrong(check, "@%s has no body", symbol->text);
 	return function;
 }
 
@@ -283,8 +290,11 @@ void shlo_check_run_parallel(struct shlo_check *check)
 	for (size_t i = 0; i < programs->count; i++) {
 		const struct shlo_attr *row = programs->items[i];
 
-		if (row->kind != SHLO_ATTR_ARRAY || !row->count ||
-		    row->count != programs->items[0]->count)
+		if (row->kind != SHLO_ATTR_ARRAY || !row->count)
+			shlo_wrong(check,
+				   "row %zu of programs is no list of functions, such as [@main]",
+				   i);
+		if (row->count != programs->items[0]->count)
 			shlo_wrong(check,
 				   "row %zu of programs must have as many functions as the first",
 				   i);
@@ -325,7 +335,9 @@ void shlo_check_async_start(struct shlo_check *check)
 			   shlo_type_brief(check->arena, future));
 	shlo_need_region(check, 0, check->in_count, future->item_count);
 	if (block->op_count != 2 || !block->ops[0]->kind || !block->ops[0]->kind->async)
-		shlo_wrong(check, "its region is not one operation on several devices, or a slice");
+		shlo_wrong(check, "its region must have one operation and the return; this "
+				  "operation is on several devices, such as all_reduce, or it is "
+				  "slice, dynamic_slice or dynamic_update_slice");
 	for (size_t i = 0; i < block->argument_count; i++)
 		shlo_need_argument(check, i, 0, i);
 	last = shlo_return_of(check->op, 0);

@@ -91,8 +91,8 @@ void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region,
 
 	if (from->kind != SHLO_TENSOR || !promotes(from, to))
 		shlo_wrong(check,
-			   "region %zu computes with %s, and the elements of operand %zu, %s, "
-			   "cannot be converted to it without loss",
+			   "region %zu computes with %s, but the elements of operand %zu are %s: "
+			   "they must be of the same kind, such as float, and not have more bits",
 			   region, shlo_type_brief(check->arena, to), operand,
 			   from->kind == SHLO_TENSOR ? scalar_text(check, from) :
 						       shlo_type_brief(check->arena, from));
@@ -107,8 +107,9 @@ void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t
 	scalar.rank = 0;
 	scalar.bounds = NULL;
 	if (!is_scalar(to) || !shlo_type_fits(&scalar, to))
-		shlo_wrong(check, "argument %zu of region %zu is %s, operand %zu has %s", argument,
-			   region, shlo_type_brief(check->arena, to), operand,
+		shlo_wrong(check,
+			   "argument %zu of region %zu is %s, but an element of operand %zu is %s",
+			   argument, region, shlo_type_brief(check->arena, to), operand,
 			   shlo_type_brief(check->arena, &scalar));
 }
 
@@ -135,13 +136,20 @@ int shlo_known_ints(struct shlo_check *check, size_t operand, int64_t *numbers)
 	return count > SHLO_MAX_RANK ? -1 : (int)count;
 }
 
-int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count)
+static const struct shlo_type *need_integers(struct shlo_check *check, size_t operand)
 {
 	const struct shlo_type *type = shlo_need_tensor(check, operand);
 
 	if (type->rank != 1 || !shlo_is_integer(type->element))
 		shlo_wrong(check, "operand %zu is %s, expected a list of integers", operand,
 			   shlo_type_brief(check->arena, type));
+	return type;
+}
+
+int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count)
+{
+	const struct shlo_type *type = need_integers(check, operand);
+
 	if (type->dims[0] == SHLO_DYNAMIC || type->dims[0] > SHLO_MAX_RANK)
 		shlo_wrong(check, "operand %zu is %s, its length has to be known and at most %d",
 			   operand, shlo_type_brief(check->arena, type), SHLO_MAX_RANK);
@@ -158,6 +166,7 @@ void shlo_need_shape(struct shlo_check *check, size_t operand)
 
 	if (out->kind != SHLO_TENSOR)
 		shlo_wrong(check, "the result is no tensor");
+	need_integers(check, operand);
 	if (out->rank >= 0)
 		shlo_need_list(check, operand, out->rank);
 	if (out->rank < 0 || shlo_known_ints(check, operand, dims) != out->rank)
