@@ -8,7 +8,7 @@
 static const char *type_name(const struct shlo_attr *attr)
 {
 	if (!attr)
-		return "";
+		return "no type";
 	if (attr->kind != SHLO_ATTR_TYPE)
 		return attr->text ? attr->text : "";
 	if (attr->type->kind == SHLO_OPAQUE)
@@ -78,7 +78,7 @@ static void need_algorithm(struct shlo_check *check, const struct shlo_attr *dic
 
 	if (!is_known(&a))
 		shlo_wrong(check,
-			   "no hardware has this algorithm: %s x %s, summed in %s, with "
+			   "no hardware is known for this algorithm: %s x %s, summed in %s, with "
 			   "%lld and %lld components and %lld products%s",
 			   a.lhs, a.rhs, a.sum, (long long)a.lhs_parts, (long long)a.rhs_parts,
 			   (long long)a.products, a.imprecise ? ", imprecise" : "");
@@ -91,7 +91,8 @@ void shlo_need_precision(struct shlo_check *check)
 	bool other = false;
 
 	if (config && (config->kind != SHLO_ATTR_ARRAY || config->count > 2))
-		shlo_wrong(check, "precision_config must be a list of at most 2 words");
+		shlo_wrong(check, "precision_config must be a list of at most 2 words, which are "
+				  "DEFAULT, HIGH or HIGHEST");
 	for (size_t i = 0; config && i < config->count; i++) {
 		const char *word = config->items[i]->text ? config->items[i]->text : "";
 

@@ -13,9 +13,60 @@ static void need_sorted(struct shlo_check *check, const char *name, const struct
 			shlo_wrong(check, "%s must be in ascending order", name);
 }
 
+/* The attributes that have the dimension numbers of gather and scatter. */
+struct gather_names {
+	const char *offset, *collapsed, *operand_batching, *indices_batching, *start_map, *left_out;
+	const char *rank_of; /* whose rank the batch and window dimensions make up */
+};
+
+static const struct gather_names gather_names = {
+	.offset = "offset_dims",
+	.collapsed = "collapsed_slice_dims",
+	.operand_batching = "operand_batching_dims",
+	.indices_batching = "start_indices_batching_dims",
+	.start_map = "start_index_map",
+	.left_out = "the list of collapsed_slice_dims and operand_batching_dims",
+	.rank_of = "result",
+};
+
+static const struct gather_names scatter_names = {
+	.offset = "update_window_dims",
+	.collapsed = "inserted_window_dims",
+	.operand_batching = "input_batching_dims",
+	.indices_batching = "scatter_indices_batching_dims",
+	.start_map = "scatter_dims_to_operand_dims",
+	.left_out = "the list of inserted_window_dims and input_batching_dims",
+	.rank_of = "updates",
+};
+
+/* Demands that dimensions of the operand and the indices that go together have equal sizes. */
+static void need_batching(struct shlo_check *check, const struct shlo_gather_numbers *n,
+			  const struct gather_names *names, const struct shlo_type *x,
+			  const struct shlo_type *indices)
+{
+	if (n->indices_batching.count != n->operand_batching.count)
+		shlo_wrong(check, "%s has %d numbers and %s %d: both must be equal",
+			   names->operand_batching, n->operand_batching.count,
+			   names->indices_batching, n->indices_batching.count);
+	for (int i = 0; i < n->operand_batching.count; i++) {
+		int64_t to = n->operand_batching.at[i], from = n->indices_batching.at[i];
+
+		if (shlo_list_has(&n->start_map, to))
+			shlo_wrong(check, "dimension %lld is in both %s and %s", (long long)to,
+				   names->start_map, names->operand_batching);
+		if (shlo_dim_meet(x->dims[to], indices->dims[from]) == -1)
+			shlo_wrong(check,
+				   "batching dimensions must have equal sizes, but dimension %lld "
+				   "of the operand is %lld and dimension %lld of the indices %lld",
+				   (long long)to, (long long)x->dims[to], (long long)from,
+				   (long long)indices->dims[from]);
+	}
+}
+
 /* Checks the dimension numbers that gather and scatter share. */
 static void check_numbers(struct shlo_check *check, const struct shlo_gather_numbers *n,
-			  const struct shlo_type *x, const struct shlo_type *indices)
+			  const struct gather_names *names, const struct shlo_type *x,
+			  const struct shlo_type *indices)
 {
 	struct shlo_list all = n->collapsed;
 	int rank = x->rank;
@@ -25,44 +76,39 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 			   shlo_elements[indices->element].text);
 	if (n->offset.count + n->collapsed.count + n->operand_batching.count != rank)
 		shlo_wrong(check,
-			   "there are %d window, %d collapsed or inserted and %d batching "
-			   "dimensions; together they must be the %d of the operand",
+			   "%s, %s and %s have %d, %d and %d numbers; together they must have "
+			   "the rank of the operand, %d",
+			   names->offset, names->collapsed, names->operand_batching,
 			   n->offset.count, n->collapsed.count, n->operand_batching.count, rank);
 	if (n->index_vector < 0 || n->index_vector > indices->rank)
-		shlo_wrong(check, "index_vector_dim is not within the rank of the indices");
+		shlo_wrong(check,
+			   "index_vector_dim is %lld, expected one from 0 to the rank of the "
+			   "indices, %d",
+			   (long long)n->index_vector, indices->rank);
 	for (int i = 0; i < n->operand_batching.count; i++)
 		all.at[all.count++] = n->operand_batching.at[i];
-	shlo_need_dims(check, "the list of dimensions left out", all.at, all.count, rank);
-	need_sorted(check, "the list of collapsed or inserted dimensions", &n->collapsed, rank);
-	need_sorted(check, "the list of batching dimensions", &n->operand_batching, rank);
-	shlo_need_dims(check, "the list of indexed dimensions", n->start_map.at, n->start_map.count,
-		       rank);
-	shlo_need_dims(check, "the list of batching dimensions of the indices",
-		       n->indices_batching.at, n->indices_batching.count, indices->rank);
-	if (n->indices_batching.count != n->operand_batching.count)
-		shlo_wrong(check, "operand and indices must have equally many batching dimensions");
-	for (int i = 0; i < n->operand_batching.count; i++) {
-		if (shlo_list_has(&n->start_map, n->operand_batching.at[i]))
-			shlo_wrong(check, "dimension %lld is indexed, and a batching dimension",
-				   (long long)n->operand_batching.at[i]);
-		if (shlo_dim_meet(x->dims[n->operand_batching.at[i]],
-				  indices->dims[n->indices_batching.at[i]]) == -1)
-			shlo_wrong(check, "batching dimensions must have equal sizes");
-	}
+	shlo_need_dims(check, names->left_out, all.at, all.count, rank);
+	need_sorted(check, names->collapsed, &n->collapsed, rank);
+	need_sorted(check, names->operand_batching, &n->operand_batching, rank);
+	shlo_need_dims(check, names->start_map, n->start_map.at, n->start_map.count, rank);
+	shlo_need_dims(check, names->indices_batching, n->indices_batching.at,
+		       n->indices_batching.count, indices->rank);
+	need_batching(check, n, names, x, indices);
 	if (shlo_list_has(&n->indices_batching, n->index_vector))
-		shlo_wrong(check, "index_vector_dim is a batching dimension");
+		shlo_wrong(check, "index_vector_dim is %lld, which is also in %s",
+			   (long long)n->index_vector, names->indices_batching);
 	if (n->index_vector == indices->rank && n->start_map.count != 1)
-		shlo_wrong(
-			check,
-			"there are %d indexed dimensions, expected 1, as index_vector_dim is the "
-			"rank of the indices",
-			n->start_map.count);
+		shlo_wrong(check,
+			   "%s has %d numbers, expected 1, as index_vector_dim is the rank of the "
+			   "indices",
+			   names->start_map, n->start_map.count);
 	if (n->index_vector < indices->rank && indices->dims[n->index_vector] != SHLO_DYNAMIC &&
 	    indices->dims[n->index_vector] != n->start_map.count)
 		shlo_wrong(check,
-			   "there are %d indexed dimensions, which is not the size of "
-			   "dimension index_vector_dim of the indices",
-			   n->start_map.count);
+			   "%s has %d numbers, expected %lld, as dimension index_vector_dim of the "
+			   "indices has this size",
+			   names->start_map, n->start_map.count,
+			   (long long)indices->dims[n->index_vector]);
 }
 
 /*
@@ -70,14 +116,16 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
  * the rank of the result or the updates.
  */
 static int combined(struct shlo_check *check, const struct shlo_gather_numbers *n,
-		    const struct shlo_type *indices, const int64_t *window, int64_t *dims)
+		    const struct gather_names *names, const struct shlo_type *indices,
+		    const int64_t *window, int64_t *dims)
 {
 	int batch = indices->rank - (n->index_vector < indices->rank);
 	int rank = batch + n->offset.count, from = 0, offset = 0;
 
 	if (rank > SHLO_MAX_RANK)
-		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
-	need_sorted(check, "the list of window dimensions", &n->offset, rank);
+		shlo_wrong(check, "the rank of the %s would be %d, expected at most %d",
+			   names->rank_of, rank, SHLO_MAX_RANK);
+	need_sorted(check, names->offset, &n->offset, rank);
 	for (int i = 0; i < rank; i++) {
 		if (shlo_list_has(&n->offset, i)) {
 			dims[i] = window[offset++];
@@ -98,7 +146,7 @@ static void gather(struct shlo_check *check, const int64_t *sizes)
 	int count = 0, rank;
 
 	shlo_gather_numbers(check->op, false, &n);
-	check_numbers(check, &n, x, indices);
+	check_numbers(check, &n, &gather_names, x, indices);
 	if (sizes)
 		shlo_need_slice_sizes(check, sizes, x);
 	for (int i = 0; i < x->rank; i++) {
@@ -113,7 +161,7 @@ static void gather(struct shlo_check *check, const int64_t *sizes)
 		if (!collapsed)
 			window[count++] = sizes ? sizes[i] : SHLO_DYNAMIC;
 	}
-	rank = combined(check, &n, indices, window, dims);
+	rank = combined(check, &n, &gather_names, indices, window, dims);
 	shlo_out_like(check, 0, x, rank, dims);
 }
 
@@ -121,8 +169,13 @@ void shlo_check_gather(struct shlo_check *check)
 {
 	int64_t sizes[SHLO_MAX_RANK];
 
-	if (shlo_need_ints(check, "slice_sizes", sizes) != shlo_need_tensor(check, 0)->rank)
-		shlo_wrong(check, "slice_sizes must have a number for each dimension");
+	int count = shlo_need_ints(check, "slice_sizes", sizes);
+
+	if (count != shlo_need_tensor(check, 0)->rank)
+		shlo_wrong(check,
+			   "slice_sizes has %d numbers, expected %d, one for each dimension of the "
+			   "operand",
+			   count, check->in[0]->rank);
 	gather(check, sizes);
 }
 
@@ -154,11 +207,11 @@ void shlo_check_scatter(struct shlo_check *check)
 	indices = shlo_need_tensor(check, n_inputs);
 	updates = shlo_need_tensor(check, n_inputs + 1);
 	shlo_gather_numbers(check->op, true, &n);
-	check_numbers(check, &n, x, indices);
+	check_numbers(check, &n, &scatter_names, x, indices);
 	for (int i = 0; i < x->rank; i++)
 		if (!shlo_list_has(&n.collapsed, i) && !shlo_list_has(&n.operand_batching, i))
 			window[count++] = x->dims[i];
-	rank = combined(check, &n, indices, window, dims);
+	rank = combined(check, &n, &scatter_names, indices, window, dims);
 	if (updates->rank != rank)
 		shlo_wrong(check, "the updates have rank %d, they should have %d", updates->rank,
 			   rank);
@@ -168,8 +221,12 @@ void shlo_check_scatter(struct shlo_check *check)
 
 		if (size != SHLO_DYNAMIC && dims[i] != SHLO_DYNAMIC &&
 		    (is_window ? size > dims[i] : size != dims[i]))
-			shlo_wrong(check, "dimension %d of the updates is %lld for %lld", i,
-				   (long long)size, (long long)dims[i]);
+			shlo_wrong(
+				check,
+				"dimension %d of the updates is %lld, expected %s%lld, as in the "
+				"%s",
+				i, (long long)size, is_window ? "at most " : "", (long long)dims[i],
+				is_window ? "input" : "indices");
 	}
 	shlo_need_reducer(check, 0, n_inputs);
 	for (size_t i = 0; i < n_inputs; i++) {
@@ -189,6 +246,23 @@ void shlo_check_scatter(struct shlo_check *check)
 
 /* ---- products */
 
+/* Demands that the dimensions of the operands that two lists pair have equal sizes. */
+static void need_equal_sizes(struct shlo_check *check, const char *what,
+			     const struct shlo_list *lists)
+{
+	for (int i = 0; i < lists[0].count; i++) {
+		int64_t x = check->in[0]->dims[lists[0].at[i]];
+		int64_t y = check->in[1]->dims[lists[1].at[i]];
+
+		if (shlo_dim_meet(x, y) == -1)
+			shlo_wrong(check,
+				   "%s dimensions must have equal sizes, but dimension %lld of "
+				   "operand 0 is %lld and dimension %lld of operand 1 %lld",
+				   what, (long long)lists[0].at[i], (long long)x,
+				   (long long)lists[1].at[i], (long long)y);
+	}
+}
+
 static void check_contraction(struct shlo_check *check, const struct shlo_dot_numbers *n)
 {
 	const struct shlo_type *x[2] = { shlo_need_tensor(check, 0), shlo_need_tensor(check, 1) };
@@ -207,17 +281,12 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 		for (int i = 0; i < n->contract[k].count && all.count < SHLO_MAX_RANK; i++)
 			all.at[all.count++] = n->contract[k].at[i];
 		shlo_need_dims(check,
-			       k ? "dimensions of the right side" : "dimensions of the left side",
+			       k ? "the list of batching and contracting dimensions of operand 1" :
+				   "the list of batching and contracting dimensions of operand 0",
 			       all.at, all.count, x[k]->rank);
 	}
-	for (int i = 0; i < n->batch[0].count; i++)
-		if (shlo_dim_meet(x[0]->dims[n->batch[0].at[i]], x[1]->dims[n->batch[1].at[i]]) ==
-		    -1)
-			shlo_wrong(check, "batching dimensions must have equal sizes");
-	for (int i = 0; i < n->contract[0].count; i++)
-		if (shlo_dim_meet(x[0]->dims[n->contract[0].at[i]],
-				  x[1]->dims[n->contract[1].at[i]]) == -1)
-			shlo_wrong(check, "contracting dimensions must have equal sizes");
+	need_equal_sizes(check, "batching", n->batch);
+	need_equal_sizes(check, "contracting", n->contract);
 }
 
 /*
@@ -283,9 +352,9 @@ static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_
 	for (int i = 0; i + 1 < sizes->rank; i++)
 		if (shlo_dim_meet(sizes->dims[i], x->dims[n->prefix.at[i]]) == -1)
 			shlo_wrong(check,
-				   "dimension %d of the sizes of groups is %lld, that of the left "
-				   "side %lld",
-				   i, (long long)sizes->dims[i],
+				   "dimension %d of the sizes of groups is %lld, dimension %lld of "
+				   "operand 0 %lld: both must be equal",
+				   i, (long long)sizes->dims[i], (long long)n->prefix.at[i],
 				   (long long)x->dims[n->prefix.at[i]]);
 	groups = sizes->dims[sizes->rank - 1];
 	if (n->mode == SHLO_RAGGED_FREE && shlo_dim_meet(groups, y->dims[n->group.at[0]]) == -1)
@@ -306,16 +375,21 @@ void shlo_check_ragged_dot(struct shlo_check *check)
 	shlo_ragged_numbers(check->op, &n);
 	check_contraction(check, &n.dot);
 	if (n.ragged.count != 1)
-		shlo_wrong(check, "it has %d ragged dimensions, expected 1", n.ragged.count);
-	shlo_need_dims(check, "the list of ragged dimensions", n.ragged.at, 1, x->rank);
+		shlo_wrong(check, "lhs_ragged_dimensions has %d numbers, expected 1",
+			   n.ragged.count);
+	shlo_need_dims(check, "lhs_ragged_dimensions", n.ragged.at, 1, x->rank);
 	if (n.group.count != (n.mode == SHLO_RAGGED_FREE))
-		shlo_wrong(check, "the right side has %d group dimensions, expected %d",
-			   n.group.count, n.mode == SHLO_RAGGED_FREE);
+		shlo_wrong(check,
+			   "rhs_group_dimensions has %d numbers, expected %d, as the ragged "
+			   "dimension is %s",
+			   n.group.count, n.mode == SHLO_RAGGED_FREE,
+			   n.mode == SHLO_RAGGED_FREE ? "neither a batching nor a contracting one" :
+							"a batching or contracting one");
 	right = n.dot.batch[1];
 	for (int i = 0; i < n.dot.contract[1].count; i++)
 		right.at[right.count++] = n.dot.contract[1].at[i];
 	if (n.group.count) {
-		shlo_need_dims(check, "the list of group dimensions", n.group.at, 1, y->rank);
+		shlo_need_dims(check, "rhs_group_dimensions", n.group.at, 1, y->rank);
 		if (shlo_list_has(&right, n.group.at[0]))
 			shlo_wrong(check,
 				   "dimension %lld of the right side is a group dimension, and a "
@@ -346,7 +420,9 @@ void shlo_check_dot(struct shlo_check *check)
 
 	if (shlo_need_tensor(check, 0)->rank < 1 || check->in[0]->rank > 2 ||
 	    shlo_need_tensor(check, 1)->rank < 1 || check->in[1]->rank > 2)
-		shlo_wrong(check, "the operands are no vectors or matrices");
+		shlo_wrong(check, "the operands are %s and %s, expected vectors or matrices",
+			   shlo_type_brief(check->arena, check->in[0]),
+			   shlo_type_brief(check->arena, check->in[1]));
 	n.contract[0].count = n.contract[1].count = 1;
 	n.contract[0].at[0] = check->in[0]->rank - 1;
 	out_product(check, &n);
@@ -359,7 +435,7 @@ static void need_conv_scales(struct shlo_check *check, const struct shlo_conv_nu
 
 	shlo_need_product_scales(check);
 	if (!kernel && check->in[0]->element != check->in[1]->element)
-		shlo_wrong(check, "operands 0 and 1 are of %s and %s",
+		shlo_wrong(check, "operands 0 and 1 are of %s and %s: both must be equal",
 			   shlo_elements[check->in[0]->element].text,
 			   shlo_elements[check->in[1]->element].text);
 	if (kernel && kernel->axis >= 0 && kernel->axis != n->kernel_output)
@@ -399,9 +475,9 @@ static void convolution(struct shlo_check *check, const int64_t *padding, bool k
 			   (long long)k->dims[n.kernel_input]);
 	if (output != SHLO_DYNAMIC && (output % n.feature_groups || output % n.batch_groups))
 		shlo_wrong(check,
-			   "the kernel has %lld output features, which the number of groups "
-			   "does not divide",
-			   (long long)output);
+			   "the kernel has %lld output features, which the %lld groups do not "
+			   "divide",
+			   (long long)output, (long long)(n.feature_groups * n.batch_groups));
 	dims[n.output_feature] = output;
 	dims[n.output_batch] = x->dims[n.input_batch];
 	if (dims[n.output_batch] != SHLO_DYNAMIC) {
@@ -431,13 +507,15 @@ void shlo_check_dynamic_conv(struct shlo_check *check)
 {
 	static const int64_t none[2 * SHLO_MAX_RANK];
 	const struct shlo_type *padding = shlo_need_tensor(check, 2);
+	int spatial = shlo_need_tensor(check, 0)->rank - 2;
 
-	if (padding->rank != 2 || !shlo_is_integer(padding->element) ||
-	    shlo_dim_meet(padding->dims[0], shlo_need_tensor(check, 0)->rank - 2) == -1 ||
-	    shlo_dim_meet(padding->dims[1], 2) == -1)
+	/* A rank below 2 is refused as for any convolution. */
+	if (spatial >= 0 && (padding->rank != 2 || !shlo_is_integer(padding->element) ||
+			     shlo_dim_meet(padding->dims[0], spatial) == -1 ||
+			     shlo_dim_meet(padding->dims[1], 2) == -1))
 		shlo_wrong(check,
 			   "the padding is %s, expected two integers for each of %d dimensions",
-			   shlo_type_brief(check->arena, padding), check->in[0]->rank - 2);
+			   shlo_type_brief(check->arena, padding), spatial);
 	convolution(check, none, false);
 }
 
@@ -477,6 +555,7 @@ void shlo_check_select_and_scatter(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0),
 			       *source = shlo_need_tensor(check, 1);
+	const struct shlo_type *windows;
 	int64_t dims[SHLO_MAX_RANK];
 	struct shlo_window window;
 
@@ -494,10 +573,15 @@ void shlo_check_select_and_scatter(struct shlo_check *check)
 	if (check->in[2]->rank)
 		shlo_wrong(check, "the initial value is no scalar");
 	if (source->element != x->element)
-		shlo_wrong(check, "the operand has elements of %s, the source of %s",
+		shlo_wrong(check,
+			   "the operand has elements of %s, the source of %s: both must be equal",
 			   shlo_elements[x->element].text, shlo_elements[source->element].text);
-	if (!shlo_dims_fit(source, shlo_tensor_type(check->arena, x->element, x->rank, dims)))
-		shlo_wrong(check, "the source is %s, which is not what windows of the operand give",
-			   shlo_type_brief(check->arena, source));
+	windows = shlo_tensor_type(check->arena, x->element, x->rank, dims);
+	if (!shlo_dims_fit(source, windows))
+		shlo_wrong(check,
+			   "the source is %s, expected %s, with an element for each window of the "
+			   "operand",
+			   shlo_type_brief(check->arena, source),
+			   shlo_type_brief(check->arena, windows));
 	shlo_out_like(check, 0, check->op->regions[1]->block.arguments[0]->type, x->rank, x->dims);
 }

@@ -33,16 +33,20 @@ void shlo_check_fft(struct shlo_check *check)
 			   shlo_elements[element].text);
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	for (int i = 0; i < count; i++) {
-		int64_t *dim = &dims[first + i], length = lengths[i];
+		int64_t *dim = &dims[first + i], length = lengths[i], half;
 		bool last = i == count - 1;
 
 		if (length < 0)
-			shlo_wrong(check, "fft_length is less than 0");
-		if (*dim != SHLO_DYNAMIC &&
-		    *dim != (last && to_real ? (length ? length / 2 + 1 : 0) : length))
-			shlo_wrong(check, "dimension %d is %lld for a length of %lld", first + i,
-				   (long long)*dim, (long long)length);
-		*dim = last && real ? (length ? length / 2 + 1 : 0) : length;
+			shlo_wrong(check, "fft_length has %lld, which is less than 0",
+				   (long long)length);
+		half = length ? length / 2 + 1 : 0;
+		if (*dim != SHLO_DYNAMIC && *dim != (last && to_real ? half : length))
+			shlo_wrong(check,
+				   "dimension %d of the operand is %lld, expected %lld for a "
+				   "length of %lld",
+				   first + i, (long long)*dim,
+				   (long long)(last && to_real ? half : length), (long long)length);
+		*dim = last && real ? half : length;
 	}
 	if (real)
 		element = shlo_element_complex(element);
@@ -88,12 +92,17 @@ void shlo_check_triangular_solve(struct shlo_check *check)
 		shlo_wrong(check, "the operands must have equal ranks and element types");
 	for (int i = 0; i < a->rank - 2; i++)
 		if (shlo_dim_meet(a->dims[i], b->dims[i]) == -1)
-			shlo_wrong(check, "the operands must have equal batch dimensions");
+			shlo_wrong(check,
+				   "the operands must have equal batch dimensions, but dimension "
+				   "%d is %lld and %lld",
+				   i, (long long)a->dims[i], (long long)b->dims[i]);
 	need_bool(check, "lower");
 	need_bool(check, "unit_diagonal");
 	if (shlo_dim_meet(a->dims[a->rank - 1], b->dims[at]) == -1)
-		shlo_wrong(check, "the matrices of a have another size than the dimension of b "
-				  "that they are applied to");
+		shlo_wrong(check,
+			   "the matrices of a have %lld columns, but dimension %d of b, to which "
+			   "they are applied, is %lld",
+			   (long long)a->dims[a->rank - 1], at, (long long)b->dims[at]);
 	if (strcmp(transpose, "NO_TRANSPOSE") && strcmp(transpose, "TRANSPOSE") &&
 	    strcmp(transpose, "ADJOINT"))
 		shlo_wrong(check,
@@ -115,7 +124,11 @@ static int64_t need_features(struct shlo_check *check, size_t vectors)
 	for (size_t i = 1; i <= vectors; i++)
 		if (shlo_need_tensor(check, i)->rank != 1 ||
 		    shlo_dim_meet(check->in[i]->dims[0], x->dims[feature]) == -1)
-			shlo_wrong(check, "operand %zu must have one number for each feature", i);
+			shlo_wrong(check,
+				   "operand %zu is %s, but must have rank 1 and the size of "
+				   "dimension %lld, the features, of operand 0, %s",
+				   i, shlo_type_brief(check->arena, check->in[i]),
+				   (long long)feature, shlo_type_brief(check->arena, x));
 	return feature;
 }
 
@@ -205,8 +218,9 @@ static void check_einsum(struct shlo_check *check, size_t operands)
 			at++;
 		if (type->kind != SHLO_TENSOR || (type->rank >= 0 && at - term != type->rank))
 			shlo_wrong(check,
-				   "einsum_config must have a letter for each dimension of the "
-				   "operands and the result");
+				   "einsum_config has %d letters for %s, expected one for each "
+				   "dimension",
+				   (int)(at - term), shlo_type_brief(check->arena, type));
 		if (at - term > SHLO_MAX_RANK)
 			shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
 		if (i + 1 < operands ? *at != ',' :

@@ -36,7 +36,9 @@ static void need_sized(struct shlo_check *check)
 			continue;
 		open++;
 		if (!out->bounds || out->bounds[i] == SHLO_DYNAMIC)
-			shlo_wrong(check, "the result has dimensions that are not known");
+			shlo_wrong(check,
+				   "the result is %s, whose dimension %d is open and has no bound",
+				   shlo_type_brief(check->arena, out), i);
 	}
 	if (open > 1)
 		shlo_wrong(check, "the result is %s, which has more than one open dimension",
@@ -70,6 +72,21 @@ void shlo_check_dynamic_iota(struct shlo_check *check)
 	shlo_need_dims(check, "iota_dimension", &dim, 1, most_rank(shlo_declared(check, 0)));
 }
 
+/* Demands that each dimension of the operand has the size of that of the result, or is 1. */
+static void need_stretched(struct shlo_check *check, const int64_t *map, const int64_t *out)
+{
+	const struct shlo_type *x = check->in[0];
+
+	for (int i = 0; i < x->rank; i++)
+		if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], out[map[i]]) == -1)
+			shlo_wrong(
+				check,
+				"dimension %d of the operand is %lld, but becomes dimension %lld "
+				"of the result, which is %lld: the first must be as large, or 1",
+				i, (long long)x->dims[i], (long long)map[i],
+				(long long)out[map[i]]);
+}
+
 /* Fills in @map: the dimension of the result that each dimension of the operand becomes. */
 static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 {
@@ -80,11 +97,8 @@ static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 		shlo_wrong(check, "broadcast_dimensions has %d numbers for an operand of rank %d",
 			   count, x->rank);
 	shlo_need_dims(check, "broadcast_dimensions", map, count, most_rank(out));
-	for (int i = 0; out->rank >= 0 && i < x->rank; i++)
-		if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], out->dims[map[i]]) == -1)
-			shlo_wrong(check,
-				   "dimension %d of the operand is %lld, that of the result %lld",
-				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
+	if (out->rank >= 0)
+		need_stretched(check, map, out->dims);
 }
 
 /*
@@ -128,8 +142,9 @@ static void need_hints(struct shlo_check *check)
 			shlo_wrong(check, "%s has more than %d numbers", names[i], SHLO_MAX_RANK);
 		count += more > 0 ? (int)more : 0;
 	}
-	shlo_need_dims(check, "the list of dimensions that are known to be stretched or not", dims,
-		       count, shlo_need_tensor(check, 0)->rank);
+	shlo_need_dims(check,
+		       "the list of known_expanding_dimensions and known_nonexpanding_dimensions",
+		       dims, count, shlo_need_tensor(check, 0)->rank);
 }
 
 void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
@@ -140,14 +155,8 @@ void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
 	shlo_need_shape(check, 1);
 	check_broadcast_dims(check, map);
 	need_hints(check);
-	if (out->rank >= 0 && shlo_known_ints(check, 1, dims) == out->rank) {
-		for (int i = 0; i < x->rank; i++)
-			if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], dims[map[i]]) == -1)
-				shlo_wrong(check,
-					   "dimension %d of the operand is %lld, that of the "
-					   "result %lld",
-					   i, (long long)x->dims[i], (long long)dims[map[i]]);
-	}
+	if (out->rank >= 0 && shlo_known_ints(check, 1, dims) == out->rank)
+		need_stretched(check, map, dims);
 	shlo_need_scales(check, broadcast_axis(x, map));
 	if (out->element != x->element)
 		shlo_wrong(check, "operand and result must have equal element types");
@@ -239,7 +248,8 @@ void shlo_check_transpose(struct shlo_check *check)
 	int axis = -1;
 
 	if (shlo_need_ints(check, "permutation", order) != x->rank)
-		shlo_wrong(check, "permutation must have %d numbers", x->rank);
+		shlo_wrong(check, "permutation has %d numbers, expected %d",
+			   shlo_need_ints(check, "permutation", order), x->rank);
 	shlo_need_dims(check, "permutation", order, x->rank, x->rank);
 	for (int i = 0; i < x->rank; i++) {
 		dims[i] = x->dims[order[i]];
@@ -270,7 +280,11 @@ void shlo_check_concatenate(struct shlo_check *check)
 		const struct shlo_type *x = shlo_need_tensor(check, i);
 
 		if (x->rank != first->rank || x->element != first->element)
-			shlo_wrong(check, "operand %zu has another rank or type than the first", i);
+			shlo_wrong(check,
+				   "operand %zu is %s, operand 0 is %s: they must have equal "
+				   "ranks and element types",
+				   i, shlo_type_brief(check->arena, x),
+				   shlo_type_brief(check->arena, first));
 		for (int k = 0; k < x->rank; k++) {
 			int64_t meet = shlo_dim_meet(dims[k], x->dims[k]);
 
@@ -279,8 +293,10 @@ void shlo_check_concatenate(struct shlo_check *check)
 						  SHLO_DYNAMIC :
 						  shlo_size_add(dims[k], x->dims[k]);
 			else if (meet == -1)
-				shlo_wrong(check, "operand %zu has another size in dimension %d", i,
-					   k);
+				shlo_wrong(check,
+					   "dimension %d of operand %zu is %lld, but %lld in "
+					   "operands before it",
+					   k, i, (long long)x->dims[k], (long long)dims[k]);
 			else
 				dims[k] = meet;
 		}
@@ -301,13 +317,20 @@ void shlo_check_slice(struct shlo_check *check)
 			   "it must have a start, limit and stride for each of %d dimensions",
 			   x->rank);
 	for (int i = 0; i < x->rank; i++) {
-		if (start[i] < 0 || limit[i] < start[i] || stride[i] < 1 ||
-		    (x->dims[i] != SHLO_DYNAMIC && limit[i] > x->dims[i]))
+		if (stride[i] < 1)
+			shlo_wrong(check, "the stride of dimension %d is %lld, expected at least 1",
+				   i, (long long)stride[i]);
+		if (start[i] < 0 || limit[i] < start[i])
+			shlo_wrong(check,
+				   "dimension %d has start %lld and limit %lld; the start must be "
+				   "from 0 to the limit",
+				   i, (long long)start[i], (long long)limit[i]);
+		if (x->dims[i] != SHLO_DYNAMIC && limit[i] > x->dims[i])
 			shlo_wrong(check,
 				   "start:limit:stride is %lld:%lld:%lld, which is not within "
-				   "dimension %d",
+				   "dimension %d, of size %lld",
 				   (long long)start[i], (long long)limit[i], (long long)stride[i],
-				   i);
+				   i, (long long)x->dims[i]);
 		dims[i] = limit[i] == start[i] ? 0 : (limit[i] - start[i] - 1) / stride[i] + 1;
 	}
 	out_moved(check, x, x->rank, dims);
@@ -333,8 +356,9 @@ static void need_index_scalars(struct shlo_check *check, size_t first, int count
 			shlo_wrong(check, "operand %zu is no scalar of integers", i);
 	for (size_t i = first + 1; i < check->in_count; i++)
 		if (check->in[i]->element != check->in[first]->element)
-			shlo_wrong(check, "operands %zu and %zu are of %s and %s", first, i,
-				   shlo_elements[check->in[first]->element].text,
+			shlo_wrong(check,
+				   "operands %zu and %zu are of %s and %s: both must be equal",
+				   first, i, shlo_elements[check->in[first]->element].text,
 				   shlo_elements[check->in[i]->element].text);
 }
 
@@ -360,8 +384,10 @@ void shlo_check_dynamic_update_slice(struct shlo_check *check)
 		shlo_wrong(check, "operand and update must have equal ranks and element types");
 	for (int i = 0; i < x->rank; i++)
 		if (x->dims[i] != SHLO_DYNAMIC && update->dims[i] > x->dims[i])
-			shlo_wrong(check, "the update is larger than the operand in dimension %d",
-				   i);
+			shlo_wrong(check,
+				   "dimension %d of the update is %lld, which is more than the "
+				   "operand has, %lld",
+				   i, (long long)update->dims[i], (long long)x->dims[i]);
 	check->out[0] = x;
 }
 
@@ -379,7 +405,8 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 	shlo_need_from(check, "edge_padding_high", high, x->rank, -INT32_MAX);
 	for (int i = 0; i < x->rank; i++) {
 		if (interior[i] < 0)
-			shlo_wrong(check, "interior_padding is less than 0");
+			shlo_wrong(check, "interior_padding has %lld, which is less than 0",
+				   (long long)interior[i]);
 		size = x->dims[i] == SHLO_DYNAMIC && x->bounds ? x->bounds[i] : x->dims[i];
 		dims[i] = SHLO_DYNAMIC;
 		if (size == SHLO_DYNAMIC)
@@ -389,7 +416,10 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 			size = shlo_size_add(size, shlo_size_mul(size - 1, interior[i]));
 		size = shlo_size_add(size, low[i] + high[i]);
 		if (size < 0)
-			shlo_wrong(check, "the paddings take more than dimension %d has", i);
+			shlo_wrong(check,
+				   "the paddings of dimension %d, %lld and %lld, take more than it "
+				   "has",
+				   i, (long long)low[i], (long long)high[i]);
 		if (x->dims[i] != SHLO_DYNAMIC)
 			dims[i] = size;
 	}
@@ -398,7 +428,11 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 static void need_padding_value(struct shlo_check *check, const struct shlo_type *x)
 {
 	if (shlo_need_tensor(check, 1)->rank || check->in[1]->element != x->element)
-		shlo_wrong(check, "the padding value is no scalar of the operand's elements");
+		shlo_wrong(check,
+			   "the padding value is %s, the operand %s: expected a scalar of "
+			   "the operand's element type",
+			   shlo_type_brief(check->arena, check->in[1]),
+			   shlo_type_brief(check->arena, x));
 }
 
 void shlo_check_pad(struct shlo_check *check)
@@ -431,7 +465,8 @@ void shlo_check_dynamic_pad(struct shlo_check *check)
 		shlo_wrong(check, "operand and result must have equal ranks and element types");
 	for (int i = 0; shlo_known_ints(check, 4, paddings[2]) == x->rank && i < x->rank; i++)
 		if (paddings[2][i] < 0)
-			shlo_wrong(check, "interior_padding is less than 0");
+			shlo_wrong(check, "interior_padding has %lld, which is less than 0",
+				   (long long)paddings[2][i]);
 	if (!known)
 		return;
 	padded(check, paddings[0], paddings[1], paddings[2], dims);
@@ -457,7 +492,10 @@ void shlo_check_bitcast_convert(struct shlo_check *check)
 		dims[rank++] = from / to;
 	} else if (to > from) {
 		if (!rank || (dims[rank - 1] != to / from && dims[rank - 1] != SHLO_DYNAMIC))
-			shlo_wrong(check, "the last dimension is not %u", to / from);
+			shlo_wrong(check,
+				   "the operand is %s, but needs a last dimension of %u, whose "
+				   "elements become one",
+				   shlo_type_brief(check->arena, x), to / from);
 		rank--;
 	}
 	shlo_out_like(check, 0, out, rank, dims);
@@ -499,14 +537,15 @@ void shlo_check_torch_index_select(struct shlo_check *check)
 			   shlo_type_brief(check->arena, index));
 	if (batch < 0 || batch > index->rank || batch > dim)
 		shlo_wrong(check,
-			   "batch_dims is %lld, expected one from 0 to dim, %lld, and to the rank "
-			   "of the index, %d",
-			   (long long)batch, (long long)dim, index->rank);
+			   "batch_dims is %lld, expected one from 0 to %lld, as dim is %lld and "
+			   "the rank of the index %d",
+			   (long long)batch, (long long)(dim < index->rank ? dim : index->rank),
+			   (long long)dim, index->rank);
 	for (int i = 0; i < batch; i++)
 		if (shlo_dim_meet(x->dims[i], index->dims[i]) == -1)
 			shlo_wrong(check,
-				   "batching dimension %d is %lld of the operand and %lld of the "
-				   "index",
+				   "batching dimension %d is %lld in the operand and %lld in the "
+				   "index: both must be equal",
 				   i, (long long)x->dims[i], (long long)index->dims[i]);
 	for (int i = 0; i < dim; i++)
 		dims[rank++] = x->dims[i];
