@@ -514,20 +514,28 @@ static void test_axes(void **state)
 		"func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@pair, [{\n" REPEAT_64(
 			"\"x\", ") "?}]>}) -> tensor<4xf32> {\n"
 				   "  return %a : tensor<4xf32>\n}\n",
-		2, "sharding of argument 0: an axis cuts the value twice: 'x'");
+		2, "sharding of argument 0: the sharding names twice a part of axis 'x'");
 	refuses(MESH "func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
 		     "    #sdy.sharding<@grid, [{\"x\"}, {\"x\"}]>}) -> tensor<4x4xf32> {\n"
 		     "  return %a : tensor<4x4xf32>\n}\n",
-		4, "an axis cuts the value twice: 'x'");
+		4, "the sharding names twice a part of axis 'x'");
 	refuses("sdy.mesh @six = <[\"x\"=6]>\n"
 		"func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
 		"    #sdy.sharding<@six, [{\"x\":(1)2}, {\"x\":(3)2}]>}) -> tensor<4x4xf32> {\n"
 		"  return %a : tensor<4x4xf32>\n}\n",
-		6, "an axis cuts the value twice: 'x'");
+		6, "the sharding names twice a part of axis 'x'");
 }
 
 #define ONE_OF(type, sharding) MESH "func.func @main(%a: " type " {" sharding "}) {\n return\n}\n"
 #define ONE(sharding)	       ONE_OF("tensor<3x4xf32>", sharding)
+#define MANUAL(in, out)                                                                 \
+	MESH "func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {\n"              \
+	     "  %r = sdy.manual_computation(%a) in_shardings=" in " out_shardings=" out \
+	     " manual_axes={} (%x: tensor<4x4xf32>) {\n"                                \
+	     "    sdy.return %x : tensor<4x4xf32>\n"                                    \
+	     "  } : (tensor<4x4xf32>) -> tensor<4x4xf32>\n"                             \
+	     "  return %r : tensor<4x4xf32>\n}\n"
+#define WHOLE "<@grid, [{}, {}]>"
 
 static void test_refusals(void **state)
 {
@@ -550,11 +558,15 @@ static void test_refusals(void **state)
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"z\"}]>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}]>"), 2,
-		"partitions, which are not the devices of mesh 'grid'");
+		"partitions, which is not the number of devices of mesh 'grid'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@none, [{}, {\"x\"}]>"), 4,
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
-		"the sharding has rank 1, the value (tensor<3x4xf32>) has rank 2");
+		"the sharding has rank 1, which is not that of the value, tensor<3x4xf32>");
+	refuses(ONE_OF("tensor<*xf32>", "sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
+		"the sharding has rank 1, which is not that of the value, tensor<*xf32>");
+	refuses(ONE("sdy.sharding = #sdy.sharding<mesh<[\"x\"=4]>, [{\"x\"}, {}]>"), 4,
+		"a mesh within it is not supported: define the mesh with sdy.mesh");
 	refuses(ONE_OF("!stablehlo.token", "sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
 		"the value is !stablehlo.token, and only tensors are cut");
 	/* A text in quotation marks may end anywhere. */
@@ -563,9 +575,14 @@ static void test_refusals(void **state)
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
-		"an axis cuts the value twice: 'x'");
+		"the sharding names twice a part of axis 'x'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
 		"the size and position of the part do not divide the axis 'x'");
+	refuses(MANUAL("[]", "[" WHOLE "]"), 4,
+		"sharding of operand 0: there is none in 'in_shardings'");
+	refuses(MANUAL("[" WHOLE "]", "[" WHOLE ", " WHOLE "]"), 4,
+		"sharding of result 1: there is no such value, for which there is a sharding in "
+		"'out_shardings'");
 	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,
 		"it is written as mhlo.sharding");
 }

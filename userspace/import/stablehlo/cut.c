@@ -65,6 +65,13 @@ static void cut_function(struct shlo_file *file, const struct shlo_module *modul
 	function->cut = cut;
 }
 
+/* Skips blanks, and returns the character after them. */
+static char next_of(struct shlo_reading *r)
+{
+	r->at += strspn(r->at, " \t\r\n");
+	return *r->at;
+}
+
 /* Reads attribute @name, a list with one sharding for each value, into @slices. */
 static void read_list(struct shlo_reading *r, const struct shlo_op *op, const char *name,
 		      struct shlo_value *const *values, size_t count,
@@ -72,20 +79,26 @@ static void read_list(struct shlo_reading *r, const struct shlo_op *op, const ch
 {
 	const struct shlo_attr *list = shlo_attr_find(&op->attrs, name);
 
+	r->index = 0;
 	r->is_wrong = false;
 	r->at = list && list->text ? strchr(list->text, '[') : NULL;
 	if (!r->at) {
 		if (count)
-			shlo_reading_refuse(r, "there is no list", name);
+			shlo_reading_refuse(r, "the operation has no list", name);
 		return;
 	}
 	shlo_reading_expect(r, "[");
 	for (r->index = 0; !r->is_wrong && r->index < count; r->index++) {
-		if (r->index)
+		if (next_of(r) == ']')
+			shlo_reading_refuse(r, "there is none in", name);
+		else if (r->index)
 			shlo_reading_expect(r, ",");
 		if (!r->is_wrong)
 			slices[r->index] = shlo_reading_sharding(r, values[r->index]->type);
 	}
+	if (!r->is_wrong && next_of(r) != ']')
+		shlo_reading_refuse(r, "there is no such value, for which there is a sharding in",
+				    name);
 }
 
 static bool is_manual_computation(const struct shlo_op *op)

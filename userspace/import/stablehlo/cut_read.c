@@ -54,7 +54,7 @@ static const char *read_name(struct shlo_reading *r)
 	const char *start = r->at, *end = strchr(start, '"');
 
 	if (!end) {
-		shlo_reading_refuse(r, "the name of an axis has no end", "");
+		shlo_reading_refuse(r, "a name in quotation marks has no end", "");
 		return "";
 	}
 	r->at = end + 1;
@@ -96,7 +96,7 @@ static bool check_mesh(struct shlo_reading *r)
 		shlo_reading_refuse(r,
 				    shlo_arena_printf(&r->file->arena,
 						      "the program is loaded for %zu partitions, "
-						      "which are not the devices of mesh",
+						      "which is not the number of devices of mesh",
 						      (size_t)r->file->partitions),
 				    r->mesh_name);
 	return !r->is_wrong;
@@ -134,7 +134,7 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		if (!shlo_axes_apart(&axis, &r->axes[i])) {
-			shlo_reading_refuse(r, "an axis cuts the value twice:", name);
+			shlo_reading_refuse(r, "the sharding names twice a part of axis", name);
 			return;
 		}
 	r->dims[r->count] = dim;
@@ -198,6 +198,11 @@ static void read_mesh(struct shlo_reading *r)
 	const char *start, *name;
 
 	shlo_reading_expect(r, "<");
+	if (!r->is_wrong && take(r, "mesh"))
+		shlo_reading_refuse(r,
+				    "a mesh within it is not supported: define the mesh with "
+				    "sdy.mesh, and name it",
+				    "");
 	shlo_reading_expect(r, "@");
 	if (r->is_wrong)
 		return;
@@ -346,9 +351,11 @@ static void refuse_rank(struct shlo_reading *r, const struct shlo_type *type, in
 	else
 		shlo_reading_refuse(
 			r,
-			shlo_arena_printf(arena,
-					  "the sharding has rank %d, the value (%s) has rank %d",
-					  rank, text, type->rank),
+			shlo_arena_printf(
+				arena,
+				"the sharding has rank %d, which is not that of the value, "
+				"%s",
+				rank, text),
 			"");
 }
 
