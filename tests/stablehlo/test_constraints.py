@@ -200,7 +200,7 @@ WRONG = [
     *((unary(f"tensor<2x!quant.uniform<i8:{kind}, {2 * most:.1f}>>"), f"scale {2 * most:g} is not within {kind}")
       for kind, most in MOST.items()),
     (unary(Q.format(2, "1.0:128")), "is not a valid type: zero point 128 is not from -128 to 127"),
-    (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1 of 1"),
+    (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1, but only 1 dimensions, counted from 0"),
     (op("stablehlo.add", None, [QAXIS.format(3, 0)] * 2, [QAXIS.format(3, 0)]), "it has 2 scales, dimension 0 is 3"),
     # The middle of a long type is left out, so that the reason after it stands in the message.
     (unary("tensor<61x!quant.uniform<i8:f32:0, {" + ", ".join(["0.123456789012"] * 60) + "}>>"),
@@ -539,7 +539,7 @@ WRONG = [
     (gather("tensor<3x1xi32>", "[1]"), "batching dimensions must have equal sizes"),
     (gather("tensor<2x1xi32>", "[0]"), "dimension 0 is in both start_index_map and operand_batching_dims"),
     (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xf32>", "tensor<4x7xf32>"),
-     "the sizes of groups are tensor<3xf32>, expected integers of rank 1 or 1"),
+     "the sizes of groups are tensor<3xf32>, expected integers of rank 1 ("),
     (ragged("tensor<2x4x5xf32>", "tensor<3x2x5x7xf32>", "tensor<4x3xi64>", "tensor<2x4x7xf32>", "[1]", "[0]", ("[2]", "[2]"),
             ("[0]", "[1]")), "dimension 0 of the sizes of groups is 4, dimension 0 of operand 0 2: both must be equal"),
     (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<2xi64>", "tensor<4x7xf32>"),

@@ -79,6 +79,10 @@ CASES = [
      "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, which is not done here"),
     (body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
      "tensor<4xi32> would be cut into slices of tensor<2xi32>"),
+    (body(X, "%y = stablehlo.custom_call @Sharding(%x) : (tensor<2xi32>) -> tensor<2xi8>"),
+     "values that go in or out unchanged must have equal types, not tensor<2xi32> and tensor<2xi8>"),
+    (body(X, "%y = sdy.named_computation<\"a\">(%x) (%a: tensor<1xi32>) { sdy.return %a : tensor<1xi32> } : (tensor<2xi32>) -> tensor<1xi32>"),
+     "values that go in or out unchanged must have equal types, not tensor<2xi32> and tensor<1xi32>"),
     (body(X, "%y, %z = stablehlo.custom_call @onpu.eigh(%x) : (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)"),
      "onpu.eigh takes one tensor of matrices, of f32, f64 or complex numbers, whose dimensions are known"),
     (body(X, "%f = stablehlo.constant dense<0.0> : tensor<2x3xf32>\n"

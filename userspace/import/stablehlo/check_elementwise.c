@@ -94,9 +94,9 @@ void shlo_check_unary(struct shlo_check *check)
 static void need_same_element(struct shlo_check *check, size_t a, size_t b)
 {
 	if (check->in[a]->element != check->in[b]->element)
-		shlo_wrong(check, "operands %zu and %zu are of %s and %s: both must be equal", a, b,
-			   shlo_elements[check->in[a]->element].text,
-			   shlo_elements[check->in[b]->element].text);
+		shlo_wrong(check, "operands %zu and %zu are %s and %s: element types must be equal",
+			   a, b, shlo_type_brief(check->arena, check->in[a]),
+			   shlo_type_brief(check->arena, check->in[b]));
 }
 
 /* Demands that no dimension of @type exceeds the bound of that dimension in an operand. */

@@ -347,8 +347,11 @@ static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_
 
 	if (!shlo_is_integer(sizes->element) ||
 	    (sizes->rank != 1 && sizes->rank != n->prefix.count + 1))
-		shlo_wrong(check, "the sizes of groups are %s, expected integers of rank 1 or %d",
-			   shlo_type_brief(check->arena, sizes), n->prefix.count + 1);
+		shlo_wrong(check, "the sizes of groups are %s, expected integers of rank 1%s",
+			   shlo_type_brief(check->arena, sizes),
+			   n->prefix.count ?
+				   shlo_arena_printf(check->arena, " or %d", n->prefix.count + 1) :
+				   "");
 	for (int i = 0; i + 1 < sizes->rank; i++)
 		if (shlo_dim_meet(sizes->dims[i], x->dims[n->prefix.at[i]]) == -1)
 			shlo_wrong(check,

@@ -61,8 +61,10 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 						 (long long)quant->least, (long long)quant->most);
 	}
 	if (quant->axis >= 0 && type->rank >= 0 && quant->axis >= type->rank)
-		return shlo_arena_printf(arena, "it has scales for dimension %d of %d", quant->axis,
-					 type->rank);
+		return shlo_arena_printf(arena,
+					 "it has scales for dimension %d, but only %d dimensions, "
+					 "counted from 0",
+					 quant->axis, type->rank);
 	if (quant->axis >= 0 && type->rank >= 0 &&
 	    shlo_dim_meet(type->dims[quant->axis], (int64_t)quant->count) == -1)
 		return shlo_arena_printf(arena, "it has %zu scales, dimension %d is %lld",
@@ -101,8 +103,8 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 {
 	if (!same_base(first, type))
 		shlo_wrong(check,
-			   "%s %zu is %s, operand 0 is %s: both must be quantised, with equal "
-			   "storage and expressed types",
+			   "%s %zu is %s, operand 0 is %s: as one operand or result is quantised, "
+			   "all must be, with equal storage and expressed types",
 			   what, i, shlo_type_brief(check->arena, type),
 			   shlo_type_brief(check->arena, first));
 }

@@ -131,11 +131,19 @@ const struct shlo_location *shlo_first_sharding(const struct shlo_module *module
 static void need_whole(struct shlo_check *check, const struct shlo_type *whole,
 		       const struct shlo_type *part)
 {
-	if (!shlo_type_fits(whole, part))
-		shlo_wrong(check,
-			   "%s would be cut into slices of %s, which is not done here: write for "
-			   "each device what it computes, or export the program for one device",
-			   shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
+	if (shlo_type_fits(whole, part))
+		return;
+	if (whole->kind != SHLO_TENSOR || part->kind != SHLO_TENSOR ||
+	    whole->element != part->element || whole->rank != part->rank ||
+	    !strcmp(check->op->name, "sdy.named_computation"))
+		shlo_wrong(
+			check,
+			"values that go in or out unchanged must have equal types, not %s and %s",
+			shlo_type_brief(check->arena, whole), shlo_type_brief(check->arena, part));
+	shlo_wrong(check,
+		   "%s would be cut into slices of %s, which is not done here: write for "
+		   "each device what it computes, or export the program for one device",
+		   shlo_type_brief(check->arena, whole), shlo_type_brief(check->arena, part));
 }
 
 void shlo_check_custom_call(struct shlo_check *check)
@@ -160,6 +168,8 @@ void shlo_check_custom_call(struct shlo_check *check)
 		shlo_check_callback(check);
 		return;
 	}
+	if (!*name)
+		shlo_wrong(check, "attribute call_target_name, the name of a function, is missing");
 	if (!shlo_is_mark(name, &gives))
 		shlo_wrong(check, "there is no function '%s' for a custom call", name);
 	if (!check->in_count || check->op->result_count != (gives ? check->in_count : 0))
@@ -185,8 +195,9 @@ static void need_slice(struct shlo_check *check, const struct shlo_slices *slice
 		need_whole(check, whole, part);
 	else if (!shlo_type_fits(slice, part))
 		shlo_wrong(check, "its region has %s, where the sharding gives slices %s of %s",
-			   shlo_type_text(check->arena, part), shlo_type_text(check->arena, slice),
-			   shlo_type_text(check->arena, whole));
+			   shlo_type_brief(check->arena, part),
+			   shlo_type_brief(check->arena, slice),
+			   shlo_type_brief(check->arena, whole));
 }
 
 /* Checks manual_computation, whose region computes with the slices that a device has. */
