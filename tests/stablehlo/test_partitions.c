@@ -506,6 +506,16 @@ static void refuses(const char *text, size_t partitions, const char *words)
 #define REPEAT_4(text)	text text text text
 #define REPEAT_64(text) REPEAT_4(REPEAT_4(REPEAT_4(text)))
 
+#define ONE_OF(type, sharding) MESH "func.func @main(%a: " type " {" sharding "}) {\n return\n}\n"
+#define SDY(type, rest)	       ONE_OF(type, "sdy.sharding = #sdy.sharding<" rest ">")
+#define ONE(rest)	       SDY("tensor<3x4xf32>", rest)
+#define MANUAL(in, out)                                                                  \
+	MESH "func.func @main(%a: tensor<4xf32>) {\n  %r = sdy.manual_computation(%a)\n" \
+	     "in_shardings=[" in "] out_shardings=[" out                                 \
+	     "] manual_axes={} (%x: tensor<4xf32>) {\n"                                  \
+	     "sdy.return %x : tensor<4xf32> } : (tensor<4xf32>) -> tensor<4xf32>\n  return\n}\n"
+#define WHOLE "<@grid, [{}]>"
+
 /* Tests that a sharding is refused in which an axis, or a sub-axis of it, divides a value twice. */
 static void test_axes(void **state)
 {
@@ -515,27 +525,13 @@ static void test_axes(void **state)
 			"\"x\", ") "?}]>}) -> tensor<4xf32> {\n"
 				   "  return %a : tensor<4xf32>\n}\n",
 		2, "sharding of argument 0: the sharding names twice a part of axis 'x'");
-	refuses(MESH "func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
-		     "    #sdy.sharding<@grid, [{\"x\"}, {\"x\"}]>}) -> tensor<4x4xf32> {\n"
-		     "  return %a : tensor<4x4xf32>\n}\n",
-		4, "the sharding names twice a part of axis 'x'");
+	refuses(ONE("@grid, [{\"x\"}, {\"x\"}]"), 4, "the sharding names twice a part of axis 'x'");
 	refuses("sdy.mesh @six = <[\"x\"=6]>\n"
 		"func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
 		"    #sdy.sharding<@six, [{\"x\":(1)2}, {\"x\":(3)2}]>}) -> tensor<4x4xf32> {\n"
 		"  return %a : tensor<4x4xf32>\n}\n",
 		6, "the sharding names twice a part of axis 'x'");
 }
-
-#define ONE_OF(type, sharding) MESH "func.func @main(%a: " type " {" sharding "}) {\n return\n}\n"
-#define ONE(sharding)	       ONE_OF("tensor<3x4xf32>", sharding)
-#define MANUAL(in, out)                                                                 \
-	MESH "func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {\n"              \
-	     "  %r = sdy.manual_computation(%a) in_shardings=" in " out_shardings=" out \
-	     " manual_axes={} (%x: tensor<4x4xf32>) {\n"                                \
-	     "    sdy.return %x : tensor<4x4xf32>\n"                                    \
-	     "  } : (tensor<4x4xf32>) -> tensor<4x4xf32>\n"                             \
-	     "  return %r : tensor<4x4xf32>\n}\n"
-#define WHOLE "<@grid, [{}, {}]>"
 
 static void test_refusals(void **state)
 {
@@ -553,38 +549,25 @@ static void test_refusals(void **state)
 	      "a multiple of the 2 partitions");
 	wnnStablehloProgramRelease(program);
 	fails(wnnStablehloLoadPartitioned("", 0, NULL, 0, &program), "1 to 1024 partitions");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {}]>"), 4,
-		"sharding of argument 0: dimension 0 has size 3 and cannot be cut into 2");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"z\"}]>"), 4,
-		"the mesh has no axis 'z'");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}]>"), 2,
-		"partitions, which is not the number of devices of mesh 'grid'");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@none, [{}, {\"x\"}]>"), 4,
-		"there is no mesh 'none'");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
+	refuses(ONE("@grid, [{\"x\"}, {}]"), 4, "dimension 0 has size 3 and cannot be cut into 2");
+	refuses(ONE("@grid, [{}, {\"z\"}]"), 4, "the mesh has no axis 'z'");
+	refuses(ONE("@grid, [{}, {\"x\"}]"), 2, "is not the number of devices of mesh 'grid'");
+	refuses(ONE("@none, [{}, {\"x\"}]"), 4, "there is no mesh 'none'");
+	refuses(ONE("@grid, [{\"x\"}]"), 4,
 		"the sharding has rank 1, which is not that of the value, tensor<3x4xf32>");
-	refuses(ONE_OF("tensor<*xf32>", "sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
-		"the sharding has rank 1, which is not that of the value, tensor<*xf32>");
-	refuses(ONE("sdy.sharding = #sdy.sharding<mesh<[\"x\"=4]>, [{\"x\"}, {}]>"), 4,
-		"a mesh within it is not supported: define the mesh with sdy.mesh");
-	refuses(ONE_OF("!stablehlo.token", "sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
-		"the value is !stablehlo.token, and only tensors are cut");
+	refuses(ONE("mesh<[\"x\"=4]>, [{\"x\"}, {}]"), 4, "a mesh within it is not supported");
+	refuses(SDY("!stablehlo.token", "@grid, [{\"x\"}]"), 4, "token, and only tensors are cut");
 	/* A text in quotation marks may end anywhere. */
-	refuses(ONE("sdy.sharding = \"#sdy.sharding<@grid, [{}, {}], unreduced\""), 4,
-		"sharding of argument 0: '=' is missing");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
-		"the mesh has no axis 'z'");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
-		"the sharding names twice a part of axis 'x'");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
-		"the size and position of the part do not divide the axis 'x'");
-	refuses(MANUAL("[]", "[" WHOLE "]"), 4,
-		"sharding of operand 0: there is none in 'in_shardings'");
-	refuses(MANUAL("[" WHOLE "]", "[" WHOLE ", " WHOLE "]"), 4,
-		"sharding of result 1: there is no such value, for which there is a sharding in "
-		"'out_shardings'");
-	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,
-		"it is written as mhlo.sharding");
+	refuses(ONE_OF("tensor<4xf32>", "sdy.sharding = \"#sdy.sharding<@grid, [{}], unreduced\""),
+		4, "sharding of argument 0: '=' is missing");
+	refuses(ONE("@grid, [{}, {\"x\"}], unreduced={\"z\"}"), 4, "the mesh has no axis 'z'");
+	refuses(ONE("@grid, [{}, {\"x\"}], unreduced = { \"x\"}"), 4,
+		"names twice a part of axis 'x'");
+	refuses(ONE("@grid, [{}, {\"x\":(3)2}]"), 4, "part do not divide the axis 'x'");
+	refuses(MANUAL("", WHOLE), 4, "sharding of operand 0: there is none in 'in_shardings'");
+	refuses(MANUAL(WHOLE, WHOLE ", " WHOLE), 4,
+		"sharding of result 1: there is no such value, for which there is a sharding in");
+	refuses(ONE_OF("tensor<4xf32>", "mhlo.sharding = \"devices=[4]\""), 4, "as mhlo.sharding");
 }
 
 static _Atomic int calls;
