@@ -152,14 +152,29 @@ class Model(unittest.TestCase):
         def key(name, value):
             return lambda file: set_key(file, name, value)
 
+        def other(name, sizes, kind="F32"):
+            def change(file):
+                drop(name)(file)
+                file.tensor(name, sizes, kind, bytes(4 * int(np.prod(sizes))))
+            return change
+
+        refuses(lambda file: file.keys.pop(0), "key general.architecture is missing")
         refuses(key("general.architecture", "gemma3"), 'its architecture is "gemma3", which cannot be run; llama can')
         refuses(drop("blk.0.attn_q.weight"), 'tensor "blk.0.attn_q.weight" is missing')
         refuses(lambda file: file.tensor("blk.0.attn_q.bias", (64,), "F32", bytes(256)),
-                'tensor "blk.0.attn_q.bias" is unknown in models of the architecture llama')
+                'tensor "blk.0.attn_q.bias" is unknown in models of the architecture llama with a block_count of 1')
         refuses(key("llama.block_count", 2000), "key llama.block_count is 2000; it must be at most 1024")
         refuses(key("llama.block_count", 0), "key llama.block_count is 0; it must be at least 1")
         refuses(key("llama.embedding_length", 128),
-                'tensor "blk.0.attn_norm.weight" is [1, 64], but it must be [1, 128]')
+                'tensor "blk.0.attn_norm.weight" has shape [64], but it must have [128]')
+        refuses(other("blk.0.attn_q.weight", (64, 64, 2)),
+                'tensor "blk.0.attn_q.weight" has shape [2, 64, 64], but it must have [64, 64]')
+        refuses(drop("token_embd.weight"), 'tensor "token_embd.weight" is missing')
+        refuses(other("token_embd.weight", (64, 4, 2)), 'tensor "token_embd.weight" has 3 dimensions; it must have 2')
+        refuses(other("token_embd.weight", (32, 4)),
+                'tensor "token_embd.weight" has rows of 32 numbers, but key llama.embedding_length is 64')
+        refuses(other("token_embd.weight", (64, 4), "I32"),
+                'tensor "token_embd.weight" has type I32, which cannot be read')
         refuses(key("llama.attention.head_count_kv", 3),
                 "llama.attention.head_count is 4, head_count_kv 3, key_length 16, value_length 16 and "
                 "llama.rope.dimension_count 16: the first must be a multiple of the second, the lengths equal, the "
@@ -168,7 +183,12 @@ class Model(unittest.TestCase):
         refuses(key("llama.rope.scaling.type", "yarn"),
                 'llama.rope.scaling.type is "yarn", which cannot be run; none and linear can')
         refuses(key("llama.attention.layer_norm_rms_epsilon", 0.0),
-                "key llama.attention.layer_norm_rms_epsilon is missing or not above 0")
+                "key llama.attention.layer_norm_rms_epsilon is 0; it must be above 0")
+        refuses(key("llama.rope.freq_base", -1.0), "key llama.rope.freq_base is -1; it must be above 0")
+        refuses(key("llama.rope.scaling.factor", -2.0),
+                "key llama.rope.scaling.factor is -2; it must be 0 (no scaling) or more")
+        refuses(key("llama.rope.scale_linear", -2.0),
+                "key llama.rope.scale_linear is -2; it must be 0 (no scaling) or more")
 
     def test_full(self):
         small_model.small(small_model.pair_tokenizer, "gpt-2", layers=1)[0].save(self.path)

@@ -106,10 +106,14 @@ static int read_rotation(struct gguf_llama *m, const struct gguf *gguf, struct g
 	if (gguf_real(gguf, "llama.rope.freq_base", &base, error) ||
 	    read_scaling(gguf, &factor, error))
 		return -1;
-	if (base <= 0 || factor <= 0)
+	if (base <= 0)
+		return gguf_fail(error, "key llama.rope.freq_base is %g; it must be above 0", base);
+	if (factor <= 0)
 		return gguf_fail(error,
-				 "the base %g or the factor %g of the rotation is not above 0",
-				 base, factor);
+				 "key llama.rope.%s is %g; it must be 0 (no scaling) or more",
+				 gguf_key(gguf, "llama.rope.scaling.factor") ? "scaling.factor" :
+									       "scale_linear",
+				 factor);
 	if (gguf_tensor(gguf, "rope_freqs.weight")) {
 		factors = gguf_vector(gguf, "rope_freqs.weight", half, error);
 		if (!factors)
@@ -167,8 +171,8 @@ static int check_tensors(const struct gguf_llama *m, const struct gguf *gguf,
 		if (!known)
 			return gguf_fail(error,
 					 "tensor \"%.*s\" is unknown in models of the architecture "
-					 "llama",
-					 GGUF_ARGS(name));
+					 "llama with a block_count of %u",
+					 GGUF_ARGS(name), m->layer_count);
 	}
 	return 0;
 }
@@ -222,13 +226,24 @@ static int read_embedding(struct gguf_llama *m, struct gguf_error *error)
 
 	if (!tensor)
 		return gguf_fail(error, "tensor \"token_embd.weight\" is missing");
-	if (tensor->size[0] != m->width || tensor->size[1] > MAX_TOKENS || tensor->size[2] != 1 ||
-	    tensor->size[3] != 1 || !import_block_is_read(tensor->type))
-		return gguf_fail(
-			error,
-			"tensor \"token_embd.weight\" has type %s and rows of %llu numbers: "
-			"it must have %u, in a type that can be read",
-			tensor->type->name, (unsigned long long)tensor->size[0], m->width);
+	if (tensor->size[2] != 1 || tensor->size[3] != 1)
+		return gguf_fail(error,
+				 "tensor \"token_embd.weight\" has %u dimensions; it must have 2",
+				 tensor->rank);
+	if (tensor->size[0] != m->width)
+		return gguf_fail(error,
+				 "tensor \"token_embd.weight\" has rows of %llu numbers, but key "
+				 "llama.embedding_length is %u",
+				 (unsigned long long)tensor->size[0], m->width);
+	if (tensor->size[1] > MAX_TOKENS)
+		return gguf_fail(error,
+				 "tensor \"token_embd.weight\" has rows for %llu tokens; %d are the "
+				 "most",
+				 (unsigned long long)tensor->size[1], MAX_TOKENS);
+	if (!import_block_is_read(tensor->type))
+		return gguf_fail(error,
+				 "tensor \"token_embd.weight\" has type %s, which cannot be read",
+				 tensor->type->name);
 	m->embedding = tensor;
 	m->vocabulary = (uint32_t)tensor->size[1];
 	m->norm = gguf_vector(m->gguf, "output_norm.weight", m->width, error);
@@ -246,6 +261,8 @@ int gguf_llama_init(struct gguf_llama *m, const struct gguf *gguf, struct gguf_e
 	*m = (struct gguf_llama){ .gguf = gguf };
 	if (gguf_string(gguf, "general.architecture", &architecture, error))
 		return -1;
+	if (!gguf_key(gguf, "general.architecture"))
+		return gguf_fail(error, "key general.architecture is missing");
 	if (!gguf_text_is(architecture, "llama"))
 		return gguf_fail(error,
 				 "its architecture is \"%.*s\", which cannot be run; llama can",
@@ -253,10 +270,13 @@ int gguf_llama_init(struct gguf_llama *m, const struct gguf *gguf, struct gguf_e
 	if (read_sizes(m, gguf, error) || read_rotation(m, gguf, error) ||
 	    gguf_real(gguf, "llama.attention.layer_norm_rms_epsilon", &epsilon, error))
 		return -1;
+	if (!gguf_key(gguf, "llama.attention.layer_norm_rms_epsilon"))
+		return gguf_fail(error, "key llama.attention.layer_norm_rms_epsilon is missing");
 	if (!(epsilon > 0))
 		return gguf_fail(
 			error,
-			"key llama.attention.layer_norm_rms_epsilon is missing or not above 0");
+			"key llama.attention.layer_norm_rms_epsilon is %g; it must be above 0",
+			epsilon);
 	m->epsilon = (float)epsilon;
 	if (check_tensors(m, gguf, error))
 		return -1;

@@ -256,7 +256,9 @@ int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_
 	g.builder = wnnContextCreateGraphBuilder(context);
 	g.outputs = import_alloc(most * sizeof(*g.outputs));
 	g.names = import_alloc(most * sizeof(*g.names));
-	if (!g.builder || !g.outputs || !g.names)
+	if (!g.builder)
+		ret = gguf_fail_last(error, "its graph cannot be built");
+	else if (!g.outputs || !g.names)
 		ret = gguf_fail_memory(error);
 	if (!ret) {
 		add_operators(&g);

@@ -39,6 +39,8 @@ static int add_pattern(void **code, const char *pattern, struct gguf_error *erro
 			      &number, &where, NULL);
 	if (*code)
 		return 0;
+	if (number == PCRE2_ERROR_HEAP_FAILED)
+		return gguf_fail_memory(error);
 	return gguf_fail(error,
 			 "PCRE2 does not take the pattern of the tokenizer at byte %zu: "
 			 "error %d",
@@ -90,6 +92,8 @@ int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
 
 	if (found >= 0)
 		return 0;
+	if (found == PCRE2_ERROR_NOMEMORY)
+		return gguf_fail_memory(error);
 	return gguf_fail(error, "the text is not UTF-8 at byte %zu",
 			 pcre2_get_startchar(splitter->match));
 }
@@ -113,6 +117,8 @@ static int split(const struct gguf_splitter *splitter, size_t at, struct gguf_te
 					PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, splitter->match, NULL);
 		size_t begin = text.size, end = text.size;
 
+		if (found == PCRE2_ERROR_NOMEMORY)
+			return gguf_fail_memory(error);
 		if (found < 0 && found != PCRE2_ERROR_NOMATCH)
 			return gguf_fail(error, "PCRE2 cannot split the text: error %d", found);
 		if (found >= 0) {

@@ -2,12 +2,30 @@
 /* Finds matrices and vectors of a model by their names, and packs them. */
 #include "weight.h"
 
+#include <stdio.h>
+
 #include "../common/memory.h"
+
+/* Room for the shape of a tensor as a text: four sizes of up to 20 digits. */
+#define SHAPE_TEXT 100
+
+/* Writes the shape of a tensor as [outermost, ..., innermost]. */
+static const char *shape_text(const struct gguf_tensor *tensor, char text[SHAPE_TEXT])
+{
+	size_t length = (size_t)snprintf(text, SHAPE_TEXT, "[");
+
+	for (uint32_t i = tensor->rank; i--;)
+		length += (size_t)snprintf(text + length, SHAPE_TEXT - length, "%llu%s",
+					   (unsigned long long)tensor->size[i], i ? ", " : "");
+	snprintf(text + length, SHAPE_TEXT - length, "]");
+	return text;
+}
 
 static const struct gguf_tensor *find(const struct gguf *gguf, const char *name, uint32_t inner,
 				      uint32_t outer, struct gguf_error *error)
 {
 	const struct gguf_tensor *tensor = gguf_tensor(gguf, name);
+	char rows[16] = "", text[SHAPE_TEXT];
 
 	if (!tensor) {
 		gguf_fail(error, "tensor \"%s\" is missing", name);
@@ -15,9 +33,10 @@ static const struct gguf_tensor *find(const struct gguf *gguf, const char *name,
 	}
 	if (tensor->size[0] != inner || tensor->size[1] != outer || tensor->size[2] != 1 ||
 	    tensor->size[3] != 1) {
-		gguf_fail(error, "tensor \"%s\" is [%llu, %llu], but it must be [%u, %u]", name,
-			  (unsigned long long)tensor->size[1], (unsigned long long)tensor->size[0],
-			  outer, inner);
+		if (outer > 1)
+			snprintf(rows, sizeof(rows), "%u, ", outer);
+		gguf_fail(error, "tensor \"%s\" has shape %s, but it must have [%s%u]", name,
+			  shape_text(tensor, text), rows, inner);
 		return NULL;
 	}
 	if (!import_block_is_read(tensor->type)) {
