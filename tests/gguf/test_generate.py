@@ -253,10 +253,9 @@ class Generate(unittest.TestCase):
         self.refuses(3, "prompt: the text is not UTF-8 at byte 1", data=b"a\xff")
         self.refuses(3, "the prompt is empty, and the model has no token to begin with", "-p", "")
         self.refuses(3, "the prompt has 70 tokens, which leaves no room for an answer: at most 64 are possible "
-                     "together; shorten it, or give a larger --context",
-                     "-p", "b" * 70)
-        self.refuses(3, "the prompt has 4 tokens, which leaves no room for an answer: at most 3 are", "-p", "bbbb",
-                     "--context", 3)
+                     "together; shorten it, as the model takes no more", "-p", "b" * 70)
+        self.refuses(3, "the prompt has 4 tokens, which leaves no room for an answer: at most 3 are possible "
+                     "together; shorten it, or give a larger --context", "-p", "bbbb", "--context", 3)
         self.refuses(64, "--top-p takes a number from 0 to 1, not '2'", "--top-p", 2)
         # JSON has integers of 64 bits with a sign.
         self.assertEqual(self.result("-p", "a", "-n", 1, "--seed", 2 ** 63 - 1)["seed"], 2 ** 63 - 1)

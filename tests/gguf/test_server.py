@@ -317,7 +317,8 @@ class Refusals(ServerTest):
                 (TEXT, {"prompt": [-1]}, "prompt", 'field "prompt" is [-1]; it has to be a text'),
                 (TEXT, {"prompt": ""}, "prompt", "the prompt is empty, and the model has no token to begin with"),
                 (TEXT, {"prompt": "b" * 64}, "prompt", "the prompt has 64 tokens, which leaves no room for an answer: "
-                                                       "at most 64 are possible together"),
+                                                       "at most 64 are possible together; shorten it, as the "
+                                                       "model takes no more"),
                 (TEXT, {"prompt": "a", "promt": 1}, "promt", 'field "promt" is unknown for a text; there are prompt, '),
                 (TEXT, {"messages": user}, "messages", 'field "messages" is unknown for a text'),
                 (CHAT, {"messages": user, "prompt": ""}, "prompt", 'field "prompt" is unknown in a conversation'),

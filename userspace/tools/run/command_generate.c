@@ -357,8 +357,11 @@ static int build(struct generation *g)
 				"the prompt has %" PRIu64
 				" tokens, which leaves no room for an answer: at "
 				"most %" PRIu64
-				" are possible together; shorten it, or give a larger --context",
-				count, most);
+				" are possible together; shorten it%s",
+				count, most,
+				language_takes_more(&g->language, most) ?
+					", or give a larger --context" :
+					", as the model takes no more");
 	ret = language_build(&g->language, &g->options, length,
 			     least(given ? given : count, LANGUAGE_BLOCK));
 	if (ret)

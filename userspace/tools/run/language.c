@@ -24,6 +24,7 @@ static int read_gguf(struct language *l, struct gguf_error *error)
 		return -1;
 	l->rows = l->model.vocabulary;
 	l->context = l->model.context;
+	l->limited = true;
 	return 0;
 }
 
@@ -46,6 +47,7 @@ static int read_onnx(struct language *l, const struct language_names *names,
 	 * updated in place, no token may be outside of it.
 	 */
 	l->context = (uint32_t)(l->decoder.change.in_place && window < context ? window : context);
+	l->limited = gguf_key(&l->gguf, "onnx.context_length") || l->context == window;
 	return 0;
 }
 
@@ -103,6 +105,11 @@ void language_close(struct language *l)
 	free(l->keys.data);
 	free(l->logits);
 	free(l->piece);
+}
+
+bool language_takes_more(const struct language *l, uint64_t most)
+{
+	return !l->limited || most < l->context;
 }
 
 WNNGraph language_graph(const struct language *l)

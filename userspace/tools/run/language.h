@@ -24,6 +24,7 @@ struct language {
 	struct gguf_vocabulary vocabulary;
 	uint32_t rows;	  /* number of logits; the vocabulary may have fewer tokens */
 	uint32_t context; /* most tokens that the model was trained for */
+	bool limited;	  /* the files of the model say so; else the context is a usual one */
 	struct gguf_llama model;
 	struct gguf_sampler sampler; /* how tokens are drawn unless options say otherwise */
 	struct target target;
@@ -60,6 +61,8 @@ int language_caches_open(struct gguf_caches *caches, const struct language *lang
 int language_caches_clear(struct gguf_caches *caches, const struct language *language,
 			  struct gguf_error *error);
 void language_caches_close(struct gguf_caches *caches, const struct language *language);
+/* Returns whether a model takes more than @most tokens, as far as its files say. */
+bool language_takes_more(const struct language *language, uint64_t most);
 /* Returns a seed from the clock. */
 uint64_t language_seed(void);
 

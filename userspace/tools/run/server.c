@@ -239,9 +239,11 @@ static int prepare(struct server *s, struct job *job, bool chat, struct refusal 
 	if (job->answer.tokens.count >= s->options->context)
 		return refuse(refusal, 400, field,
 			      "the prompt has %zu tokens, which leaves no room for an answer: at "
-			      "most %" PRIu64 " are possible together; shorten it, or start the "
-			      "server with a larger --context",
-			      job->answer.tokens.count, s->options->context);
+			      "most %" PRIu64 " are possible together; shorten it%s",
+			      job->answer.tokens.count, s->options->context,
+			      language_takes_more(s->language, s->options->context) ?
+				      ", or start the server with a larger --context" :
+				      ", as the model takes no more");
 	choose(s, job);
 	/* A body of 1 MiB is up to some 100 MiB of JSON, too much to keep while the job waits. */
 	request_trim(&job->request);
