@@ -345,13 +345,13 @@ static void test_errors(void **state)
 	(void)state;
 	released = 0;
 	assert_int_equal(load(NULL, true, &model), WNNStatus_TypeError);
-	says("its graph is missing");
+	says("graph of the description is missing");
 	assert_null(model);
 	wrong.attributes = &bare;
 	graph.nodes = &wrong;
 	graph.nodeCount = 1;
 	assert_int_equal(load(&graph, true, &model), WNNStatus_OperationError);
-	says("there is no value of attribute \"axis\"");
+	says("there is no value that fits the kind of attribute \"axis\"");
 	assert_int_equal(released, 2);
 	lost.data = NULL;
 	graph.tensors = &lost;

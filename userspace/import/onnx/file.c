@@ -17,14 +17,14 @@ static uint64_t nanoseconds(const struct timespec *time)
 	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
 
-static WNNStatus map(const char *name, int fd, struct onnx_file *file)
+static WNNStatus map(const char *name, int fd, bool is_model, struct onnx_file *file)
 {
 	struct stat status;
 	void *data;
 
 	if (fstat(fd, &status))
 		return onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));
-	if (S_ISDIR(status.st_mode))
+	if (S_ISDIR(status.st_mode) && is_model)
 		return onnx_error(WNNStatus_OperationError, "%s: it is no model of ONNX; it is %s",
 				  name, onnx_kind_of_folder(name));
 	if (!S_ISREG(status.st_mode))
@@ -45,7 +45,7 @@ static WNNStatus map(const char *name, int fd, struct onnx_file *file)
 	return WNNStatus_Success;
 }
 
-WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
+WNNStatus onnx_file_open(const char *name, bool is_model, struct onnx_file **out)
 {
 	struct onnx_file *file = import_alloc(sizeof(*file));
 	WNNStatus status;
@@ -59,7 +59,7 @@ WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
 	if (fd < 0)
 		status = onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));
 	else
-		status = map(name, fd, file);
+		status = map(name, fd, is_model, file);
 	if (fd >= 0)
 		close(fd);
 	if (status == WNNStatus_Success) {

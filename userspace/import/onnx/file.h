@@ -25,11 +25,12 @@ struct onnx_file {
 };
 
 /*
- * Each sets *file to an object with one reference: onnx_file_open() maps a file, onnx_file_lend()
- * makes an object for memory that the caller lends, onnx_file_copy() copies memory. They return
- * WNNStatus_Success; after a failure the last error has the reason.
+ * Each sets *file to an object with one reference: onnx_file_open() maps a file, which is a model
+ * or, if not @is_model, holds tensors of one; onnx_file_lend() makes an object for memory that the
+ * caller lends, onnx_file_copy() copies memory. They return WNNStatus_Success; after a failure the
+ * last error has the reason.
  */
-WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
+WNNStatus onnx_file_open(const char *name, bool is_model, struct onnx_file **file);
 WNNStatus onnx_file_lend(WNNReleaseConstantCallback release, void *userdata1, void *userdata2,
 			 struct onnx_file **file);
 WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **file);

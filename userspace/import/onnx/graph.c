@@ -273,7 +273,7 @@ static Onnx__AttributeProto *make_attribute(struct maker *m, const WNNOnnxAttrib
 	if (has_value(from))
 		fill_attribute(m, from, attribute);
 	else
-		damaged(m, "there is no value of attribute", from->name);
+		damaged(m, "there is no value that fits the kind of attribute", from->name);
 	return attribute;
 }
 
@@ -430,7 +430,7 @@ WNNStatus wnnOnnxLoadGraph(WNNOnnxDescription const *description, WNNOnnxModel *
 		return give_back(description, onnx_error(WNNStatus_TypeError, "%s is missing",
 							 !out	      ? "model" :
 							 !description ? "description" :
-									"its graph"));
+									"graph of the description"));
 	status = onnx_file_lend(description->releaseCallback, description->userdata1,
 				description->userdata2, &file);
 	if (status != WNNStatus_Success)

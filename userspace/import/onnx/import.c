@@ -292,8 +292,14 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 	node.inputs = onnx_arena_alloc(import->arena, (proto->n_input + 1) * sizeof(*node.inputs));
 	node.outputs =
 		onnx_arena_alloc(import->arena, (proto->n_output + 1) * sizeof(*node.outputs));
-	if (!node.inputs || !node.outputs || !proto->op_type) {
+	if (!node.inputs || !node.outputs) {
 		fail(import);
+		return -1;
+	}
+	if (!proto->op_type) {
+		onnx_error(WNNStatus_OperationError,
+			   "the model is damaged: node \"%s\" has no operator", node.name);
+		import->status = onnx_error_in(import->model->file->name);
 		return -1;
 	}
 	do {
@@ -677,6 +683,23 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 	return import->status;
 }
 
+/* Returns the error of a model with refusals. A node may have several, one after the other. */
+static WNNStatus refused(const struct onnx_model *model)
+{
+	const WNNOnnxRefusal *first = &model->refusals[0];
+	bool has_operator = first->operatorName.length;
+	size_t nodes = 1;
+
+	for (size_t i = 1; i < model->refusal_count; i++)
+		nodes += model->refusals[i].node.data != model->refusals[i - 1].node.data;
+	return onnx_error(WNNStatus_NotSupportedError,
+			  "%zu node%s cannot be imported; the first is \"%.*s\"%s%.*s%s: %.*s",
+			  nodes, nodes > 1 ? "s" : "", (int)first->node.length, first->node.data,
+			  has_operator ? " (" : "", (int)first->operatorName.length,
+			  first->operatorName.data, has_operator ? ")" : "",
+			  (int)first->reason.length, first->reason.data);
+}
+
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
 		      WNNNamedOperand **outputs)
 {
@@ -698,15 +721,5 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 
 		onnx_notice(&none, NULL, "values of double are computed in float32");
 	}
-	if (model->refusal_count) {
-		const WNNOnnxRefusal *first = &model->refusals[0];
-
-		return onnx_error(
-			WNNStatus_NotSupportedError,
-			"%zu node%s cannot be imported; the first is \"%.*s\" (%.*s): %.*s",
-			model->refusal_count, model->refusal_count > 1 ? "s" : "",
-			(int)first->node.length, first->node.data, (int)first->operatorName.length,
-			first->operatorName.data, (int)first->reason.length, first->reason.data);
-	}
-	return WNNStatus_Success;
+	return model->refusal_count ? refused(model) : WNNStatus_Success;
 }

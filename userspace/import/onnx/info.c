@@ -192,32 +192,47 @@ static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
 	return NULL;
 }
 
+static int print_length(WNNStringView text)
+{
+	return (int)(!text.data			 ? 0 :
+		     text.length == WNN_STRLEN ? strlen(text.data) :
+						   text.length);
+}
+
 /*
- * Returns the file's entry for a tensor; without such an entry, a new entry that has only the name;
- * NULL: the model has no such tensor, or memory is exhausted.
+ * Sets *found to the file's entry for a tensor; without such an entry, to a new entry that has only
+ * the name. Fails when the model has no such tensor, or when memory is exhausted.
  */
-static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
+static WNNStatus find_tensor(struct onnx_model *model, WNNStringView name,
+			     const Onnx__ValueInfoProto **found)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
 	Onnx__ValueInfoProto *info;
 	char *made;
 
-	for (size_t i = 0; i < graph->n_output; i++)
+	*found = NULL;
+	for (size_t i = 0; i < graph->n_output && !*found; i++)
 		if (same(name, graph->output[i]->name))
-			return graph->output[i];
-	for (size_t i = 0; i < graph->n_value_info; i++)
+			*found = graph->output[i];
+	for (size_t i = 0; i < graph->n_value_info && !*found; i++)
 		if (same(name, graph->value_info[i]->name))
-			return graph->value_info[i];
-	for (size_t i = 0; i < graph->n_input; i++)
+			*found = graph->value_info[i];
+	for (size_t i = 0; i < graph->n_input && !*found; i++)
 		if (same(name, graph->input[i]->name))
-			return graph->input[i];
-	made = find_name(graph, name);
-	info = made ? onnx_arena_alloc(&model->arena, sizeof(*info)) : NULL;
+			*found = graph->input[i];
+	made = *found ? (*found)->name : find_name(graph, name);
+	if (!made || !*made)
+		return onnx_error(WNNStatus_TypeError, "the model has no tensor \"%.*s\"",
+				  print_length(name), name.data ? name.data : "");
+	if (*found)
+		return WNNStatus_Success;
+	info = onnx_arena_alloc(&model->arena, sizeof(*info));
 	if (!info)
-		return NULL;
+		return onnx_nomem();
 	onnx__value_info_proto__init(info);
 	info->name = made;
-	return info;
+	*found = info;
+	return WNNStatus_Success;
 }
 
 WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel handle, size_t count, WNNStringView const *names)
@@ -231,14 +246,10 @@ WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel handle, size_t count, WNNStringVie
 	if (!outputs)
 		return onnx_nomem();
 	for (size_t i = 0; i < count; i++) {
-		outputs[i] = find_tensor(model, names[i]);
-		if (!outputs[i] || !*outputs[i]->name)
-			return onnx_error(WNNStatus_TypeError, "the model has no tensor \"%.*s\"",
-					  (int)(!names[i].data ? 0 :
-						names[i].length == WNN_STRLEN ?
-								 strlen(names[i].data) :
-								 names[i].length),
-					  names[i].data ? names[i].data : "");
+		WNNStatus status = find_tensor(model, names[i], &outputs[i]);
+
+		if (status != WNNStatus_Success)
+			return status;
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(outputs[k]->name, outputs[i]->name))
 				return onnx_error(WNNStatus_TypeError,
@@ -294,9 +305,7 @@ WNNStatus wnnOnnxModelDraw(WNNOnnxModel handle, WNNStringView name, uint64_t see
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
 	struct onnx_random *random = model ? model->random : NULL;
-	size_t length = !name.data		  ? 0 :
-			name.length == WNN_STRLEN ? strlen(name.data) :
-						    name.length;
+	size_t needed;
 
 	if (!model || !data)
 		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "data" : "model");
@@ -306,12 +315,13 @@ WNNStatus wnnOnnxModelDraw(WNNOnnxModel handle, WNNStringView name, uint64_t see
 		return onnx_error(WNNStatus_TypeError,
 				  "the graph has no input \"%.*s\" of random "
 				  "numbers: wnnOnnxModelGetRandomInputs() lists them",
-				  (int)length, name.data ? name.data : "");
-	if (size != onnx_data_size(random->type, onnx_shape_elements(&random->shape)))
+				  print_length(name), name.data ? name.data : "");
+	needed = onnx_data_size(random->type, onnx_shape_elements(&random->shape));
+	if (size != needed)
 		return onnx_error(WNNStatus_TypeError,
-				  "%zu bytes of data are given for input "
-				  "\"%s\", whose type and shape need another number",
-				  size, random->name);
+				  "%zu bytes of data are given for input \"%s\", whose type and "
+				  "shape need %zu",
+				  size, random->name, needed);
 	onnx_draw_fill(random, seed, dispatch, data);
 	return WNNStatus_Success;
 }
@@ -370,33 +380,43 @@ WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint
 #define MAX_ITEMS 4096
 
 /*
- * Returns the item NAME/NUMBER of a sequence; the number after the last item adds an item. NULL:
- * the item cannot exist, or memory is exhausted.
+ * Sets *item to the item NAME/NUMBER of a sequence; the number after the last item adds an item.
+ * Fails when the item cannot exist, or when memory is exhausted.
  */
-static struct onnx_input *find_item(struct onnx_model *model, struct onnx_input *input,
-				    const char *number)
+static WNNStatus find_item(struct onnx_model *model, struct onnx_input *input, const char *number,
+			   struct onnx_input **item)
 {
 	struct onnx_input *items;
 	char *end;
 	unsigned long at = strtoul(number, &end, 10);
 
-	if (*number < '0' || *number > '9' || *end || at > input->item_count || at >= MAX_ITEMS)
-		return NULL;
-	if (at < input->item_count)
-		return &input->items[at];
+	if (*number < '0' || *number > '9' || *end)
+		return onnx_error(WNNStatus_TypeError, "the model has no input \"%s/%s\"",
+				  input->name, number);
+	if (at > input->item_count || at >= MAX_ITEMS)
+		return onnx_error(WNNStatus_TypeError,
+				  "the sequence \"%s\" has %zu items: set its next item, "
+				  "\"%s/%zu\", before \"%s/%s\"; %d items are the most",
+				  input->name, input->item_count, input->name, input->item_count,
+				  input->name, number, MAX_ITEMS);
+	if (at < input->item_count) {
+		*item = &input->items[at];
+		return WNNStatus_Success;
+	}
 	items = onnx_arena_alloc(&model->arena, (at + 1) * sizeof(*items));
 	if (!items)
-		return NULL;
+		return onnx_nomem();
 	if (at)
 		memcpy(items, input->items, at * sizeof(*items));
 	items[at] = (struct onnx_input){ .tensor = input->tensor };
 	items[at].name = onnx_arena_printf(&model->arena, "%s/%lu", input->name, at);
 	if (!items[at].name)
-		return NULL;
+		return onnx_nomem();
 	input->items = items;
 	input->item_count++;
 	input->empty = false;
-	return &items[at];
+	*item = &items[at];
+	return WNNStatus_Success;
 }
 
 static WNNStatus find(struct onnx_model *model, WNNStringView view, struct onnx_input **input)
@@ -405,10 +425,7 @@ static WNNStatus find(struct onnx_model *model, WNNStringView view, struct onnx_
 
 	if (!model)
 		return onnx_error(WNNStatus_TypeError, "model is missing");
-	name = onnx_arena_printf(&model->arena, "%.*s",
-				 (int)(!view.data		 ? 0 :
-				       view.length == WNN_STRLEN ? strlen(view.data) :
-								   view.length),
+	name = onnx_arena_printf(&model->arena, "%.*s", print_length(view),
 				 view.data ? view.data : "");
 	if (!name)
 		return onnx_nomem();
@@ -421,11 +438,8 @@ static WNNStatus find(struct onnx_model *model, WNNStringView view, struct onnx_
 	for (size_t i = 0; slash && i < model->input_count; i++)
 		if (model->inputs[i].sequence &&
 		    strlen(model->inputs[i].name) == (size_t)(slash - name) &&
-		    !strncmp(name, model->inputs[i].name, (size_t)(slash - name))) {
-			*input = find_item(model, &model->inputs[i], slash + 1);
-			if (*input)
-				return WNNStatus_Success;
-		}
+		    !strncmp(name, model->inputs[i].name, (size_t)(slash - name)))
+			return find_item(model, &model->inputs[i], slash + 1, input);
 	return onnx_error(WNNStatus_TypeError, "the model has no input \"%s\"", name);
 }
 
@@ -440,11 +454,14 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 	if (status != WNNStatus_Success)
 		return status;
 	tensor = input->sequence ? NULL : input->tensor;
-	if (!tensor || array.count > ONNX_MAX_RANK || (array.count && !array.data))
+	if (!tensor || array.count > ONNX_MAX_RANK)
 		return onnx_error(WNNStatus_TypeError, "input \"%s\" %s", input->name,
 				  tensor	  ? "can have no more than 8 dimensions" :
 				  input->sequence ? "is a sequence: set the shapes of its items" :
 						    "is no tensor");
+	if (array.count && !array.data)
+		return onnx_error(WNNStatus_TypeError, "the sizes of input \"%s\" are missing",
+				  input->name);
 	if (tensor->shape && tensor->shape->n_dim != array.count)
 		return onnx_error(WNNStatus_TypeError, "input \"%s\" has %zu dimensions, not %zu",
 				  input->name, tensor->shape->n_dim, array.count);
@@ -456,8 +473,9 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 		if (known > 0 && known != array.data[i])
 			return onnx_error(
 				WNNStatus_TypeError,
-				"dimension %u of input \"%s\" cannot be %u: the model says %lld", i,
-				input->name, array.data[i], (long long)known);
+				"dimension %u of input \"%s\" is %lld in the model, or was set so; "
+				"it cannot become %u",
+				i, input->name, (long long)known, array.data[i]);
 		shape.dim[i] = array.data[i];
 	}
 	input->shape = shape;
@@ -477,17 +495,29 @@ static struct onnx_value *copy_value(struct onnx_model *model, const char *what,
 {
 	int64_t elements = onnx_shape_elements(shape);
 	struct onnx_value *value;
+	size_t needed;
 	int own = type;
 	void *copy;
 
 	if (onnx_type_is_carried(type))
 		own = (int)onnx_type_of(onnx_type_webnn(type));
-	if (elements < 0 || (size && !data) ||
-	    (size != onnx_data_size(type, elements) && size != onnx_data_size(own, elements))) {
+	if (elements < 0) {
 		*status = onnx_error(WNNStatus_TypeError,
-				     "%zu bytes of data are given for %s "
-				     "\"%s\", whose type and shape need another number",
-				     size, what, name);
+				     "the shape of %s \"%s\" has more elements than can be counted",
+				     what, name);
+		return NULL;
+	}
+	if (size && !data) {
+		*status = onnx_error(WNNStatus_TypeError, "the data of %s \"%s\" is missing", what,
+				     name);
+		return NULL;
+	}
+	needed = onnx_data_size(own, elements);
+	if (size != onnx_data_size(type, elements) && size != needed) {
+		*status = onnx_error(WNNStatus_TypeError,
+				     "%zu bytes of data are given for %s \"%s\", whose type and "
+				     "shape need %zu",
+				     size, what, name, needed);
 		return NULL;
 	}
 	value = onnx_arena_alloc(&model->arena, sizeof(*value));
@@ -520,9 +550,18 @@ WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, voi
 		input->empty = true;
 		return WNNStatus_Success;
 	}
-	if (input->sequence || !input->has_shape || !onnx_type_bits(input->tensor->elem_type))
+	if (input->sequence || !input->tensor)
+		return onnx_error(WNNStatus_TypeError, "input \"%s\" %s", input->name,
+				  input->sequence ? "is a sequence: set the values of its items" :
+						    "is no tensor");
+	if (!onnx_type_bits(input->tensor->elem_type))
 		return onnx_error(WNNStatus_TypeError,
-				  "the shape or type of input \"%s\" is not known", input->name);
+				  "the type of input \"%s\" is one that values cannot have here",
+				  input->name);
+	if (!input->has_shape)
+		return onnx_error(WNNStatus_TypeError,
+				  "the shape of input \"%s\" is not known: set its dimensions first",
+				  input->name);
 	value = copy_value(model, "input", input->name, input->tensor->elem_type, &input->shape,
 			   data, size, &status);
 	if (value)
@@ -628,10 +667,7 @@ WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel handle, WNNStringView name,
 		of = of->next;
 	if (!of)
 		return onnx_error(WNNStatus_TypeError, "the graph has no computed input \"%.*s\"",
-				  (int)(!name.data		  ? 0 :
-					name.length == WNN_STRLEN ? strlen(name.data) :
-								    name.length),
-				  name.data ? name.data : "");
+				  print_length(name), name.data ? name.data : "");
 	if (size != onnx_data_size(of->value->type, onnx_shape_elements(&of->value->shape)))
 		return onnx_error(
 			WNNStatus_TypeError, "input \"%s\" has %zu bytes, not %zu", of->name,

@@ -186,7 +186,7 @@ WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions const *options,
 	name = copy_text(path);
 	if (!name)
 		return onnx_nomem();
-	status = onnx_file_open(name, &file);
+	status = onnx_file_open(name, true, &file);
 	if (status != WNNStatus_Success) {
 		import_free(name);
 		return status;

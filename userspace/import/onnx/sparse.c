@@ -41,8 +41,7 @@ static WNNStatus check(const Onnx__SparseTensorProto *tensor, const struct onnx_
 	int64_t elements = onnx_shape_elements(shape);
 
 	if (elements < 0 || elements > MAX_ELEMENTS)
-		return bad(tensor,
-			   "its dimensions make no sense, or it has more than 2^24 elements");
+		return bad(tensor, "it has more than 2^24 elements");
 	if (values->shape.rank != 1 || indices->type != ONNX_INT64 || indices->shape.rank < 1 ||
 	    indices->shape.rank > 2 || indices->shape.dim[0] != values->shape.dim[0] ||
 	    (indices->shape.rank == 2 && indices->shape.dim[1] != shape->rank))
@@ -80,7 +79,7 @@ WNNStatus onnx_value_of_sparse(struct onnx_model *model, struct onnx_arena *aren
 		int64_t at = place_of(&indices, &shape, (size_t)i);
 
 		if (at < 0)
-			return bad(tensor, "an index is beyond its dimensions");
+			return bad(tensor, "an index is not within its dimensions");
 		onnx_copy_element(values.type, data, (size_t)at, values.data, (size_t)i);
 	}
 	*value = (struct onnx_value){ .type = values.type, .shape = shape, .data = data };

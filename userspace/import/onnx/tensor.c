@@ -57,7 +57,7 @@ static WNNStatus external_file(struct onnx_model *model, const Onnx__TensorProto
 		if (!strcmp(file->name, path))
 			break;
 	if (!file) {
-		status = onnx_file_open(path, &file);
+		status = onnx_file_open(path, false, &file);
 		if (status != WNNStatus_Success)
 			return status;
 		file->next = model->external;
@@ -135,7 +135,10 @@ static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *t
 		count = tensor->n_int32_data;
 		break;
 	}
-	if (count != (bits < 8 ? onnx_data_size(value->type, (int64_t)elements) : elements))
+	if (bits < 8 && count != onnx_data_size(value->type, (int64_t)elements))
+		return bad(tensor, "it has %zu bytes, its shape and type say %zu", count,
+			   onnx_data_size(value->type, (int64_t)elements));
+	if (bits >= 8 && count != elements)
 		return bad(tensor, "it has %zu elements, its shape says %zu", count, elements);
 	data = onnx_arena_alloc(arena, onnx_data_size(value->type, (int64_t)elements));
 	if (!data)
@@ -160,12 +163,15 @@ static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *t
 WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__TensorProto *tensor, struct onnx_value *value)
 {
+	const char *type = onnx_type_name(tensor->data_type);
 	int64_t elements;
 	size_t size;
 
 	value->type = tensor->data_type;
+	if (!onnx_type_bits(value->type) && *type)
+		return bad(tensor, "it has type %s, which constants cannot have here", type);
 	if (!onnx_type_bits(value->type))
-		return bad(tensor, "it has type %d of ONNX, which constants cannot have here",
+		return bad(tensor, "it has the number %d as type, which is not known",
 			   tensor->data_type);
 	if (tensor->n_dims > ONNX_MAX_RANK)
 		return bad(tensor, "it has %zu dimensions; at most %d are allowed", tensor->n_dims,

@@ -132,7 +132,7 @@ static WNNStatus slim_field(struct slimmer *s, enum onnx_message kind, uint64_t 
 	if (status != WNNStatus_Success)
 		return status;
 	if (s->used - begin > INT32_MAX)
-		return damaged(s, "a message of more than 2 GiB");
+		return damaged(s, "a message in it has more than 2 GiB, even without its weights");
 	put_length(s->out + length_at, s->used - begin);
 	return WNNStatus_Success;
 }
@@ -151,12 +151,14 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 
 		tag_size = onnx_wire_number(data + at, size - at, &tag);
 		if (!tag_size || tag >> 3 == 0 || tag >> 32)
-			return damaged(s, "a field has no number");
+			return damaged(s, "a field has no valid number");
 		at += tag_size;
 		if ((tag & 7) == 2 || (tag & 7) == 0) {
 			used = onnx_wire_number(data + at, size - at, &value);
 			if (!used)
-				return damaged(s, "it ends within a number");
+				return damaged(s, size - at < 10 ?
+							  "it ends within a number" :
+							  "a number has more than 10 bytes");
 			at += used;
 		} else if ((tag & 7) == 1 || (tag & 7) == 5) {
 			value = (tag & 7) == 1 ? 8 : 4;
