@@ -92,7 +92,7 @@ def other_rows():
     yield ("the result would have more than 8 dimensions",
            several([sequence, node("ConcatFromSequence", ["s"], ["y"], axis=0, new_axis=1)],
                    (1,) * 8))
-    yield ("item 1 has other dimensions",
+    yield ("item 1 has 2 dimensions, but item 0 has 1",
            several([constant("a", 0), node("Unsqueeze", ["x", "a"], ["z"]),
                     node("SequenceConstruct", ["x", "z"], ["s"]),
                     node("ConcatFromSequence", ["s"], ["y"], axis=0)]))

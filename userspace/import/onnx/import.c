@@ -427,7 +427,8 @@ struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onn
 			import,
 			onnx_arena_printf(import->arena,
 					  "WebNN has no type for the input \"%s\" of type %s",
-					  node.name, onnx_type_name(type->elem_type)));
+					  node.name,
+					  onnx_type_text(import->arena, type->elem_type)));
 	if (!input->has_shape && type->shape && type->shape->n_dim > ONNX_MAX_RANK)
 		return refused_value(
 			import, onnx_arena_printf(import->arena,

@@ -320,8 +320,10 @@ struct onnx_value *onnx_move_gather(struct onnx_node *node, struct onnx_value *v
 			int64_t at = onnx_value_int(indices, i), limit = value->shape.dim[axis];
 
 			if (at < -limit || at >= limit) {
-				onnx_refuse(node, "indices", "index %lld is out of range",
-					    (long long)at);
+				onnx_refuse(node, "indices",
+					    "index %lld is out of range: the dimension has %lld "
+					    "elements",
+					    (long long)at, (long long)limit);
 				return NULL;
 			}
 			at += at < 0 ? limit : 0;

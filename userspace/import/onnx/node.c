@@ -385,7 +385,8 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 	}
 	descriptor.dataType = onnx_type_webnn(value->type);
 	if (descriptor.dataType == WNNOperandDataType_Undefined) {
-		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));
+		onnx_refuse(node, "", "WebNN has no type for %s",
+			    onnx_type_text(node->import->arena, value->type));
 		return NULL;
 	}
 	/* An input of the model without elements is a constant here, too. */
@@ -626,7 +627,8 @@ void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			node, "",
 			"a constant of shape %s and type %s is not computed here: it has at most "
 			"%lld elements of a type of numbers",
-			onnx_shape_text(node->import->arena, shape), onnx_type_name(type),
+			onnx_shape_text(node->import->arena, shape),
+			onnx_type_text(node->import->arena, type),
 			(long long)MAX_CONSTANT);
 		return NULL;
 	}

@@ -13,12 +13,16 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 	if (!x)
 		return NULL;
 	shape = x_shape(x);
-	if (shape.rank != 3 || heads < 1 || shape.dim[2] % heads) {
-		onnx_refuse(
-			node, "num_heads",
-			"num_heads is %lld: it must be at least 1 and divide the last dimension of "
-			"%s, a tensor of 3 dimensions",
-			(long long)heads, onnx_shape_text(node->import->arena, &shape));
+	if (shape.rank != 3) {
+		onnx_refuse(node, "", "%s is split into heads: it must have 3 dimensions",
+			    onnx_shape_text(node->import->arena, &shape));
+		return NULL;
+	}
+	if (heads < 1 || shape.dim[2] % heads) {
+		onnx_refuse(node, "num_heads",
+			    "num_heads is %lld: it must be at least 1 and divide the last dimension "
+			    "of %s",
+			    (long long)heads, onnx_shape_text(node->import->arena, &shape));
 		return NULL;
 	}
 	wide = (struct onnx_shape){ 4,
@@ -163,10 +167,10 @@ static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch,
 	if ((shape.rank != 2 && shape.rank != 3) ||
 	    onnx_shape_elements(&shape) != onnx_shape_elements(&wide)) {
 		onnx_refuse(node, "mask",
-			    "the mask has shape %s: it must have 2 or 3 dimensions and "
-			    "as many elements as %s",
-			    onnx_shape_text(node->import->arena, &shape),
-			    onnx_shape_text(node->import->arena, &wide));
+			    "the mask has shape %s: it must be [%lld] or [%lld], or have 2 or 3 "
+			    "dimensions and as many elements as %s",
+			    onnx_shape_text(node->import->arena, &shape), (long long)batch,
+			    2 * (long long)batch, onnx_shape_text(node->import->arena, &wide));
 		return NULL;
 	}
 	zero = x_like(node, mask, 0);
@@ -253,8 +257,11 @@ static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t which
 
 		x = x_reshape(node, x_at(node, x, 3, which), &flat);
 	} else if (shape.rank != 3) {
-		onnx_refuse(node, "", "input %zu has %u dimensions instead of 3", input,
-			    shape.rank);
+		onnx_refuse(node, "",
+			    "input %zu has shape %s: 3 or 4 dimensions are allowed, or 5, of which "
+			    "the fourth is at least %lld",
+			    input, onnx_shape_text(node->import->arena, &shape),
+			    (long long)which + 1);
 		return NULL;
 	}
 	return head_input(node, x, first, heads);

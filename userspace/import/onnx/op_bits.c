@@ -267,8 +267,8 @@ static int check_bits(struct onnx_node *node, int from, int to)
 {
 	if (!onnx_type_bits(to) || onnx_type_bits(from) != onnx_type_bits(to))
 		return onnx_refuse(node, "to", "%s has not as many bits as %s",
-				   *onnx_type_name(to) ? onnx_type_name(to) : "what to says",
-				   onnx_type_name(from));
+				   onnx_type_text(node->import->arena, to),
+				   onnx_type_text(node->import->arena, from));
 	return 0;
 }
 

@@ -66,9 +66,11 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 	rows = x_shape(update);
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -2), shape.rank, &axis))
 		return -1;
+	if (!axis)
+		return onnx_refuse(node, "axis", "axis is 0, which is the dimension of the batches");
 	length = axis < rows.rank ? rows.dim[axis] : 0;
 	rows.dim[axis] = shape.dim[axis];
-	if (!axis || !onnx_shape_same(&shape, &rows) || length > shape.dim[axis] ||
+	if (!onnx_shape_same(&shape, &rows) || length > shape.dim[axis] ||
 	    (onnx_has(node, 2) && onnx_shape_elements(onnx_in_shape(node, 2)) != shape.dim[0]))
 		return onnx_refuse(node, "update",
 				   "past_cache, update and write_indices do not fit "

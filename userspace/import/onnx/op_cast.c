@@ -47,7 +47,7 @@ int onnx_op_cast(struct onnx_node *node)
 	}
 	if (onnx_type_webnn(to) == WNNOperandDataType_Undefined)
 		return onnx_refuse(node, "to", "WebNN has no type for %s",
-				   *onnx_type_name(to) ? onnx_type_name(to) : "what to says");
+				   onnx_type_text(node->import->arena, to));
 	node->import->doubles = node->import->doubles || to == ONNX_DOUBLE;
 	if (from == to)
 		return onnx_out_value(node, 0, node->inputs[0]);

@@ -8,6 +8,19 @@
 #include "move.h"
 #include "ops.h"
 
+/*
+ * Ends the import because the value of the node cannot be read, and puts the node's name before the
+ * error: the value itself mostly has none. Always returns -1.
+ */
+static int end_import(struct onnx_node *node, WNNStatus status)
+{
+	node->import->status = status;
+	if (status == WNNStatus_OperationError)
+		onnx_error_in(
+			onnx_arena_printf(node->import->arena, "node \"%s\"", node->name));
+	return -1;
+}
+
 static int sparse_constant(struct onnx_node *node, const Onnx__SparseTensorProto *tensor)
 {
 	struct onnx_value *value = onnx_new_value(node);
@@ -16,10 +29,8 @@ static int sparse_constant(struct onnx_node *node, const Onnx__SparseTensorProto
 	if (!value)
 		return -1;
 	status = onnx_value_of_sparse(node->import->model, node->import->arena, tensor, value);
-	if (status != WNNStatus_Success) {
-		node->import->status = status;
-		return -1;
-	}
+	if (status != WNNStatus_Success)
+		return end_import(node, status);
 	if (onnx_work(node, (uint64_t)onnx_shape_elements(&value->shape)))
 		return -1;
 	return onnx_out_value(node, 0, value);
@@ -43,10 +54,10 @@ int onnx_op_constant(struct onnx_node *node)
 		if (status == WNNStatus_Success)
 			return onnx_out_value(node, 0, value);
 		if (attr->t->data_type == ONNX_STRING || !onnx_type_bits(attr->t->data_type))
-			return onnx_refuse(node, "value", "it is of type %s",
-					   onnx_type_name(attr->t->data_type));
-		node->import->status = status;
-		return -1;
+			return onnx_refuse(node, "value", "constants of type %s cannot be imported",
+					   onnx_type_text(node->import->arena,
+							  attr->t->data_type));
+		return end_import(node, status);
 	}
 	if ((attr = onnx_attr(node, "sparse_value")) && attr->sparse_tensor)
 		return sparse_constant(node, attr->sparse_tensor);
@@ -88,6 +99,8 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 		WNNStatus status = onnx_value_of_tensor(node->import->model, node->import->arena,
 							attr->t, &one);
 
+		if (status == WNNStatus_UnknownError)
+			return end_import(node, status);
 		if (status != WNNStatus_Success)
 			return onnx_refuse(
 				node, "value",
@@ -354,7 +367,10 @@ int onnx_op_concat_from_sequence(struct onnx_node *node)
 		return onnx_refuse(node, "axis", "the result would have more than 8 dimensions");
 	for (size_t i = 0; i < sequence->count; i++) {
 		if (sequence->items[i]->shape.rank != sequence->items[0]->shape.rank)
-			return onnx_refuse(node, "", "item %zu has other dimensions", i);
+			return onnx_refuse(node, "",
+					   "item %zu has %u dimensions, but item 0 has %u", i,
+					   sequence->items[i]->shape.rank,
+					   sequence->items[0]->shape.rank);
 		items[i] = new_axis ? without_axis(node, sequence->items[i], axis, true) :
 				      sequence->items[i];
 		if (!items[i])
@@ -407,6 +423,10 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 			return -1;
 		starts[axis] += shape.dim[axis];
 	}
+	if (starts[axis] < size)
+		return onnx_refuse(node, "split",
+				   "the items of split leave %lld elements of the dimension",
+				   (long long)(size - starts[axis]));
 	return onnx_out_value(node, 0, result);
 }
 

@@ -55,8 +55,9 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 		wide = begin[axis] < INT32_MIN || begin[axis] > INT32_MAX ? begin[axis] : end[axis];
 		if (wide < INT32_MIN || wide > INT32_MAX)
 			return onnx_refuse(node, "pads",
-					   "pads has %lld for dimension %u: up to %d are allowed",
-					   (long long)wide, axis, INT32_MAX);
+					   "pads has %lld for dimension %u: -2147483648 to "
+					   "2147483647 are allowed",
+					   (long long)wide, axis);
 	}
 	return 0;
 }
@@ -89,8 +90,10 @@ static WNNOperand pad_by_position(struct onnx_node *node, WNNOperand x, uint32_t
 	int64_t size = x_shape(x).dim[axis], length = begin + size + end, *positions;
 
 	if (length > ONNX_INDICES) {
-		onnx_refuse(node, "pads", "the padding has more than %lld elements",
-			    (long long)ONNX_INDICES);
+		onnx_refuse(node, "pads",
+			    "dimension %u would have %lld elements with its padding, at most %lld "
+			    "are allowed",
+			    axis, (long long)length, (long long)ONNX_INDICES);
 		return NULL;
 	}
 	positions = onnx_node_alloc(node, (size_t)length * sizeof(*positions));

@@ -302,7 +302,10 @@ int onnx_op_clip(struct onnx_node *node)
 	if (!variable && (onnx_type_is_float(type) || onnx_type_bits(type) <= 32) && low <= high)
 		return onnx_out(node, 0, x_clamp(node, x, low, high));
 	if (!variable && node->version < 11)
-		return onnx_refuse(node, "min", "min is greater than max");
+		return low <= high ?
+			       onnx_refuse(node, "", "its input is of type %s instead of float",
+					   onnx_type_name(type)) :
+			       onnx_refuse(node, "min", "min is greater than max");
 	if (onnx_has(node, 1))
 		x = x_max(node, x, onnx_in(node, 1));
 	if (onnx_has(node, 2))

@@ -192,9 +192,12 @@ int onnx_op_stft(struct onnx_node *node)
 	if ((shape.rank != 2 && (shape.rank != 3 || shape.dim[2] > 2)) || steps != 1 ||
 	    step[0] < 1 || t.length < 1 || t.length > shape.dim[1])
 		return onnx_refuse(node, "frame_length",
-				   "signal, frame_step and frame_length do "
-				   "not fit together: the inputs are %s",
-				   onnx_inputs_text(node));
+				   "the signal has shape %s, frame_step is %lld and a frame has "
+				   "length %lld: the shape must be [batch, length], or with 1 or 2 "
+				   "after that, and both numbers from 1 on, a frame no longer than "
+				   "the signal",
+				   onnx_shape_text(node->import->arena, &shape),
+				   steps ? (long long)step[0] : 0LL, (long long)t.length);
 	t.period = t.length;
 	t.bins = onnx_attr_int(node, "onesided", 1) ? t.length / 2 + 1 : t.length;
 	grid.dim[0] = (shape.dim[1] - t.length) / step[0] + 1;

@@ -79,7 +79,10 @@ static int read_shapes(struct onnx_node *node, struct group *g)
 				   count ? (long long)total[0] : 0LL, count,
 				   (long long)ONNX_INDICES);
 	if (g->heads < 1 || g->key_heads < 1 || g->heads > 65536 || g->heads % g->key_heads)
-		return onnx_refuse(node, "kv_num_heads", "kv_num_heads does not divide num_heads");
+		return onnx_refuse(node, "kv_num_heads",
+				   "kv_num_heads is %lld: it must be at least 1 and divide "
+				   "num_heads, which is %lld of 1 to 65536",
+				   (long long)g->key_heads, (long long)g->heads);
 	g->size = columns / (onnx_has(node, 1) ? g->heads : g->heads + 2 * g->key_heads);
 	if (g->size < 1 || (onnx_has(node, 1) && !onnx_has(node, 2)))
 		return onnx_refuse(node, "",

@@ -163,7 +163,7 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
 			     ((block[i] - 1) * w->dilation[i] + 1)) /
 				    w->stride[i] +
 			    1;
-		columns = w->out[i] > 0 && w->out[i] <= shape->dim[2] ? columns * w->out[i] : 0;
+		columns *= w->out[i] > 0 ? w->out[i] : 0;
 	}
 	if (columns != shape->dim[2])
 		return onnx_refuse(node, "block_shape",
@@ -243,7 +243,7 @@ static int unpooled_shape(struct onnx_node *node, struct onnx_shape *shape)
 		if (kernel[i] < 1 || stride[i] < 1 || kernel[i] > 65536 || stride[i] > 65536)
 			return onnx_refuse(
 				node, "kernel_shape",
-				"dimension %u has a kernel of %lld and a stride of %lld: "
+				"item %u of kernel_shape is %lld, and that of strides %lld: "
 				"1 to 65536 are allowed",
 				i, (long long)kernel[i], (long long)stride[i]);
 		*size = (*size - 1) * stride[i] - pads[i] - pads[rank + i] + kernel[i];

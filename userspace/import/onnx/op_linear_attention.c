@@ -41,7 +41,9 @@ static int read_rule(struct onnx_node *node, struct linear *l)
 	l->keys = onnx_attr_int(node, "kv_num_heads", 0);
 	if (l->keys < 1 || l->heads < 1 || l->heads % l->keys)
 		return onnx_refuse(node, "kv_num_heads",
-				   "kv_num_heads does not divide q_num_heads");
+				   "kv_num_heads is %lld: it must be at least 1 and divide "
+				   "q_num_heads, which is %lld",
+				   (long long)l->keys, (long long)l->heads);
 	return 0;
 }
 

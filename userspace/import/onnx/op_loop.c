@@ -109,7 +109,9 @@ static int holds(struct onnx_node *node, const struct onnx_value *condition)
 		return condition ? -1 : 1;
 	if (condition == node->inputs[1] && !condition->data)
 		return onnx_refuse_variable(node, 1, "cond");
-	if (condition->sequence || !condition->data || onnx_shape_elements(&condition->shape) != 1)
+	if (condition->data && onnx_shape_elements(&condition->shape) != 1)
+		return onnx_refuse(node, "cond", "cond must have one element");
+	if (condition->sequence || !condition->data)
 		return onnx_refuse(
 			node, "cond",
 			"its condition is computed in the loop and is not known at import");

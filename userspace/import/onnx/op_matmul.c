@@ -226,6 +226,9 @@ static int parse_term(struct onnx_node *node, const char *text, size_t length, u
 			i += 2;
 		} else if (is_letter(text[i]) && used < ONNX_MAX_RANK) {
 			term[used++] = text[i];
+		} else if (is_letter(text[i])) {
+			return onnx_refuse(node, "equation",
+					   "it would need more than 8 dimensions");
 		} else {
 			return onnx_refuse(node, "equation", "the equation is not understood");
 		}
@@ -283,7 +286,10 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 		size_t length = (size_t)((comma ? comma : end) - begin);
 		uint32_t rank = onnx_in_shape(node, e->count)->rank, dots;
 
-		if (e->count == 8 || e->count == node->input_count)
+		if (e->count == 8)
+			return onnx_refuse(node, "equation",
+					   "the equation has more than 8 terms for inputs");
+		if (e->count == node->input_count)
 			return onnx_refuse(
 				node, "equation",
 				"the equation must have a term for each of the %zu inputs",
@@ -488,7 +494,8 @@ int onnx_op_einsum(struct onnx_node *node)
 	if (count)
 		x = x_reduce(node, X_SUM, x, count, axes, false);
 	if (strlen(e.output) != rank)
-		return onnx_refuse(node, "equation", "the output has a letter that no input has");
+		return onnx_refuse(node, "equation", 
+				   "the output has a letter twice, or one that no input has");
 	for (uint32_t i = 0; i < rank; i++)
 		permutation[i] = (uint32_t)(strchr(term, e.output[i]) - term);
 	return onnx_out(node, 0, x_transpose(node, x, permutation));

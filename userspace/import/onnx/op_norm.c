@@ -275,7 +275,10 @@ int onnx_op_group_norm(struct onnx_node *node)
 		return -1;
 	shape = x_shape(x);
 	if (shape.rank < 2 || groups < 1 || shape.dim[1] % groups)
-		return onnx_refuse(node, "num_groups", "num_groups does not divide the channels");
+		return onnx_refuse(node, "num_groups",
+				   "num_groups is %lld: it must be at least 1 and divide dimension "
+				   "1, the channels, of %s",
+				   (long long)groups, onnx_shape_text(node->import->arena, &shape));
 	/* Before operator set 21 scale and bias have one item for each group. */
 	if (node->version < 21 && x_shape(scale).dim[0] == groups)
 		return onnx_out(node, 0, normalise_groups(node, x, groups, scale, bias));

@@ -45,10 +45,11 @@ WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onn
 	if (onnx_shape_elements(&own) != 1) {
 		if (axis < 0 || axis >= like->rank || own.rank != 1) {
 			onnx_refuse(node, "axis",
-				    "axis is %lld and the scale has shape %s: it must "
-				    "have one number, or one "
-				    "for each index of that dimension of %s",
-				    (long long)axis, onnx_shape_text(node->import->arena, &own),
+				    "axis is %lld and input %zu has shape %s: a scale or zero "
+				    "point must have one number, or one for each index of that "
+				    "dimension of %s",
+				    (long long)axis, input,
+				    onnx_shape_text(node->import->arena, &own),
 				    onnx_shape_text(node->import->arena, like));
 			return NULL;
 		}
@@ -77,7 +78,8 @@ static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand sc
 	if (!scale)
 		return NULL;
 	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined) {
-		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(type));
+		onnx_refuse(node, "", "WebNN has no type for %s",
+			    onnx_type_text(node->import->arena, type));
 		return NULL;
 	}
 	shape = x_shape(scale);
@@ -208,9 +210,10 @@ static int stretch_blocks(struct onnx_node *node)
 			continue;
 		if (own->rank != shape.rank || own->dim[axis] != size / block + 1)
 			return onnx_refuse(node, "block_size",
-					   "block_size is %lld: the scales have shape %s, "
-					   "%lld blocks are needed along dimension %u",
-					   (long long)block,
+					   "block_size is %lld: input %zu has shape %s, but a "
+					   "scale or zero point needs %lld blocks along "
+					   "dimension %u",
+					   (long long)block, i,
 					   onnx_shape_text(node->import->arena, own),
 					   (long long)size / block + 1, axis);
 		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
@@ -228,8 +231,14 @@ int onnx_op_dequantize(struct onnx_node *node)
 
 	if (stretch_blocks(node))
 		return -1;
+	if (!onnx_has(node, 1))
+		return onnx_refuse(node, "", "input 1 is missing");
 	if (!onnx_type_is_float(type))
-		return onnx_refuse(node, "output_dtype", "output_dtype must be a type of floats");
+		return onnx_attr(node, "output_dtype") ?
+			       onnx_refuse(node, "output_dtype",
+					   "output_dtype must be a type of floats") :
+			       onnx_refuse(node, "", "the scale is of type %s instead of float",
+					   onnx_type_text(node->import->arena, type));
 	x = onnx_type_is_float(onnx_in_type(node, 0)) ? onnx_dequantise_few(node, axis) :
 							onnx_dequantise(node, 0, axis);
 	return onnx_out_as(node, 0, x ? x_cast(node, x, onnx_type_webnn(type)) : NULL, type);
@@ -246,7 +255,7 @@ int onnx_op_quantize(struct onnx_node *node)
 	type = onnx_has(node, 2) ? onnx_in_type(node, 2) : type ? type : ONNX_UINT8;
 	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined)
 		return onnx_refuse(node, "output_dtype", "WebNN has no type for %s",
-				   onnx_type_name(type));
+				   onnx_type_text(node->import->arena, type));
 	x = onnx_type_is_carried(type) ? onnx_quantise_few(node, axis, type) :
 					 onnx_quantise(node, onnx_in(node, 0), 1, axis, type);
 	return onnx_out_as(node, 0, x, type);

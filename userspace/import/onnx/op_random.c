@@ -65,7 +65,7 @@ int onnx_op_random(struct onnx_node *node)
 		return -1;
 	if (!onnx_type_is_float(type) || onnx_type_webnn(type) == WNNOperandDataType_Undefined)
 		return onnx_refuse(node, "dtype", "random numbers of type %s are not supported",
-				   onnx_type_name(type));
+				   onnx_type_text(node->import->arena, type));
 	if (!onnx_shape_elements(&shape))
 		value = onnx_empty_value(node, type, &shape);
 	else
@@ -91,7 +91,7 @@ int onnx_op_bernoulli(struct onnx_node *node)
 		return -1;
 	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined)
 		return onnx_refuse(node, "dtype", "random numbers of type %s are not supported",
-				   onnx_type_name(type));
+				   onnx_type_text(node->import->arena, type));
 	shape = x_shape(x);
 	value = drawn(node, DRAW_UNIFORM, 0, 1, ONNX_FLOAT, &shape);
 	if (!value)
@@ -124,7 +124,7 @@ int onnx_op_multinomial(struct onnx_node *node)
 		return onnx_refuse(
 			node, "dtype",
 			"samples of type %s are not supported: allowed are int32 and int64",
-			onnx_type_name(type));
+			onnx_type_text(node->import->arena, type));
 	shape = (struct onnx_shape){ 3, { shape.dim[0], samples, shape.dim[1] } };
 	value = drawn(node, DRAW_GUMBEL, 0, 1, ONNX_FLOAT, &shape);
 	if (!value)

@@ -192,6 +192,15 @@ static int check_attributes(struct onnx_node *node, const struct recurrent *n)
 	return 0;
 }
 
+/* Swaps the first two dimensions. */
+static void turn(struct onnx_shape *shape)
+{
+	int64_t first = shape->dim[0];
+
+	shape->dim[0] = shape->dim[1];
+	shape->dim[1] = first;
+}
+
 static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOperand state,
 		       const char *name)
 {
@@ -200,11 +209,16 @@ static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOpe
 	if (!state)
 		return 0;
 	own = x_shape(state);
-	return onnx_shape_same(&own, &wanted) ?
-		       0 :
-		       onnx_refuse(node, name, "%s has shape %s instead of %s", name,
-				   onnx_shape_text(node->import->arena, &own),
-				   onnx_shape_text(node->import->arena, &wanted));
+	if (onnx_shape_same(&own, &wanted))
+		return 0;
+	/* The model has the batch first, in both shapes. */
+	if (n->batch_first) {
+		turn(&own);
+		turn(&wanted);
+	}
+	return onnx_refuse(node, name, "%s has shape %s instead of %s", name,
+			   onnx_shape_text(node->import->arena, &own),
+			   onnx_shape_text(node->import->arena, &wanted));
 }
 
 static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent *n)

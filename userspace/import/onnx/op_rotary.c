@@ -64,7 +64,10 @@ static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions,
 		first = onnx_value_int(value, 0);
 		if (first < 0 || first > x_shape(table).dim[0] - length) {
 			onnx_refuse(node, "position_ids",
-				    "the tables are shorter than position_ids");
+				    "position_ids is %lld: the %lld positions from there on are not "
+				    "all among the %lld rows of the tables",
+				    (long long)first, (long long)length,
+				    (long long)x_shape(table).dim[0]);
 			return NULL;
 		}
 		return x_unsqueeze(node, x_slice_axis(node, table, 0, first, length, 1), 0);
@@ -90,12 +93,11 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	r->rotated = onnx_attr_int(node, "rotary_embedding_dim", 0);
 	if (onnx_attr_int(node, "is_packed_batching", 0))
 		return onnx_refuse(node, "is_packed_batching", "batches must not be packed");
-	if ((x->rank != 3 && x->rank != 4) || table->rank != 2)
-		return onnx_refuse(
-			node, "",
-			"input has %u dimensions instead of 3 or 4, or cos_cache %u instead "
-			"of 2",
-			x->rank, table->rank);
+	if (x->rank != 3 && x->rank != 4)
+		return onnx_refuse(node, "", "input has %u dimensions instead of 3 or 4", x->rank);
+	if (table->rank != 2)
+		return onnx_refuse(node, "cos_cache", "cos_cache has %u dimensions instead of 2",
+				   table->rank);
 	if (r->rotated < 0 || heads < 0)
 		return onnx_refuse(
 			node, "",
@@ -185,11 +187,11 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 		r->wide = (struct onnx_shape){ 4,
 					       { x->dim[0], x->dim[1], heads, x->dim[2] / heads } };
 	}
-	if (r->wide.rank != 4 || table->rank != (onnx_has(node, 3) ? 2 : 3))
-		return onnx_refuse(
-			node, "",
-			"X has %u dimensions instead of 3 or 4, or cos_cache %u instead of %d",
-			x->rank, table->rank, onnx_has(node, 3) ? 2 : 3);
+	if (r->wide.rank != 4)
+		return onnx_refuse(node, "", "X has %u dimensions instead of 3 or 4", x->rank);
+	if (table->rank != (onnx_has(node, 3) ? 2 : 3))
+		return onnx_refuse(node, "cos_cache", "cos_cache has %u dimensions instead of %d",
+				   table->rank, onnx_has(node, 3) ? 2 : 3);
 	r->rotated = r->rotated ? r->rotated : r->wide.dim[3];
 	if (r->rotated < 2 || r->rotated > r->wide.dim[3] ||
 	    r->rotated != table->dim[table->rank - 1] * 2)

@@ -243,7 +243,7 @@ static WNNOperand soft_weights(struct onnx_node *node, WNNOperand x)
 
 	if (!onnx_type_is_float(precision) || onnx_type_bits(precision) < 16) {
 		onnx_refuse(node, "softmax_precision",
-			    "softmax_precision must be a type of floats");
+			    "softmax_precision must be a type of floats of at least 16 bits");
 		return NULL;
 	}
 	return x ? x_softmax(node, x_cast(node, x, type), 3) : NULL;
@@ -332,7 +332,10 @@ static WNNOperand modify(struct onnx_node *node, const char *name, WNNOperand x,
 	results = onnx_node_alloc(node, (attr->g->n_output + 1) * sizeof(*results));
 	if (!given || !results || onnx_run_subgraph(node, attr->g, 1, &given, results))
 		return NULL;
-	if (attr->g->n_output != 1 || results[0]->refused || results[0]->sequence ||
+	/* What was refused in the graph has said so itself. */
+	if (attr->g->n_output == 1 && results[0]->refused)
+		return NULL;
+	if (attr->g->n_output != 1 || results[0]->sequence ||
 	    !onnx_shape_same(&results[0]->shape, &before)) {
 		onnx_refuse(node, name,
 			    "its graph does not make one tensor of the shape that it gets");
@@ -352,7 +355,7 @@ int onnx_op_flex_attention(struct onnx_node *node)
 
 	if (!onnx_type_is_float(type) || onnx_type_bits(type) < 16)
 		return onnx_refuse(node, "softmax_precision",
-				   "softmax_precision must be a type of floats");
+				   "softmax_precision must be a type of floats of at least 16 bits");
 	s.query = onnx_in(node, 0);
 	s.key = s.query ? onnx_in(node, 1) : NULL;
 	s.value = s.key ? onnx_in(node, 2) : NULL;

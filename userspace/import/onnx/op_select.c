@@ -29,7 +29,9 @@ WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64
 	int32_t *numbers = NULL;
 
 	if (count > ONNX_INDICES)
-		onnx_refuse(node, "axis", "dimension %u is too long: %lld, at most %lld", axis,
+		onnx_refuse(node, "axis",
+			    "a dimension is too long for indices: it has %lld elements, at most "
+			    "%lld are allowed",
 			    (long long)count, (long long)ONNX_INDICES);
 	else
 		numbers = onnx_node_alloc(node, (size_t)count * sizeof(*numbers));

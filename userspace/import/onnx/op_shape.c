@@ -325,8 +325,10 @@ int onnx_op_slice(struct onnx_node *node)
 		   onnx_in_ints(node, 4, "steps", &steps, &n_steps)) {
 		return -1;
 	}
-	if (n_begins != n_ends || (axes && n_axes != n_begins) || (steps && n_steps != n_begins) ||
-	    (!axes && n_begins > x->shape.rank))
+	if (!axes && n_begins > x->shape.rank)
+		return onnx_refuse(node, "starts", "starts has %zu items for %u dimensions",
+				   n_begins, x->shape.rank);
+	if (n_begins != n_ends || (axes && n_axes != n_begins) || (steps && n_steps != n_begins))
 		return onnx_refuse(node, "starts", "starts, ends, axes and steps differ in length");
 	shape = x->shape;
 	for (uint32_t i = 0; i < shape.rank; i++)
@@ -365,8 +367,9 @@ int onnx_op_expand(struct onnx_node *node)
 		negative |= given[i] < 0;
 	}
 	if (negative || !onnx_shape_broadcast(&x->shape, &shape, &shape))
-		return onnx_refuse(node, "shape", "%s cannot be expanded to the shape given",
-				   onnx_shape_text(node->import->arena, &x->shape));
+		return onnx_refuse(node, "shape", "%s cannot be expanded to %s",
+				   onnx_shape_text(node->import->arena, &x->shape),
+				   onnx_shape_text(node->import->arena, &shape));
 	if (onnx_shape_is_too_big(&shape))
 		return onnx_too_big(node, "shape", &shape);
 	return out(node, 0, onnx_move_expand(node, x, &shape));

@@ -31,8 +31,8 @@ static void refuse_silent(struct onnx_import *import, struct onnx_scope *scope,
 		if (!value || !value->refused)
 			continue;
 		onnx_refuse(&node, "",
-			    "its input \"%s\" comes from a node that is refused, and has no known "
-			    "shape or a type that WebNN has not",
+			    "its input \"%s\" comes from a node that is refused, and its shape is "
+			    "not known or WebNN has no such type",
 			    proto->input[i]);
 		return;
 	}

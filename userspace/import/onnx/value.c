@@ -52,6 +52,15 @@ const char *onnx_type_name(int type)
 	return known(type) ? types[type].name : "";
 }
 
+const char *onnx_type_text(struct onnx_arena *arena, int type)
+{
+	const char *text = *onnx_type_name(type) ?
+				   onnx_type_name(type) :
+				   onnx_arena_printf(arena, "%d (an unknown type)", type);
+
+	return text ? text : "";
+}
+
 unsigned int onnx_type_bits(int type)
 {
 	return known(type) ? types[type].bits : 0;

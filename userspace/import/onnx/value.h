@@ -45,6 +45,8 @@ enum onnx_type {
 };
 
 const char *onnx_type_name(int type);
+/* Returns the name of a type for a message, or its number where it has none. */
+const char *onnx_type_text(struct onnx_arena *arena, int type);
 unsigned int onnx_type_bits(int type); /* 0: the type has no numbers that constants can hold */
 bool onnx_type_is_float(int type);
 bool onnx_type_is_unsigned(int type);
