@@ -38,12 +38,13 @@ static size_t bytes_of(WNNOperandDataType type, size_t elements)
 	}
 }
 
-static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_port *ports,
-		       size_t port_count, struct onpu_slot **out, size_t *count)
+/* Returns 0; -1: memory is exhausted; 1: the graph does not fit the ports. */
+static int make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_port *ports,
+		      size_t port_count, struct onpu_slot **out, size_t *count)
 {
 	*out = calloc(from.count + 1, sizeof(**out));
 	if (!*out)
-		return false;
+		return -1;
 	*count = from.count;
 	for (size_t i = 0; i < from.count; i++) {
 		struct onpu_slot *slot = &(*out)[i];
@@ -57,7 +58,7 @@ static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_po
 		slot->shape.rank = from.data[i].shape.count;
 		if (slot->port == SIZE_MAX || slot->shape.rank > ONPU_MAX_RANK ||
 		    !onpu_is_type(ports[slot->port].type, from.data[i].dataType))
-			return false;
+			return 1;
 		for (size_t k = 0; k < slot->shape.rank; k++) {
 			slot->shape.dims[k] = from.data[i].shape.data[k];
 			elements *= from.data[i].shape.data[k];
@@ -65,15 +66,16 @@ static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_po
 		slot->size = bytes_of(from.data[i].dataType, elements);
 		slot->element = bytes_of(from.data[i].dataType, 1);
 	}
-	return true;
+	return 0;
 }
 
-static bool make_empties(const struct onpu_group *group, WNNOnnxValueInfoArray from,
-			 struct onpu_program *program)
+/* Returns what make_slots() does. */
+static int make_empties(const struct onpu_group *group, WNNOnnxValueInfoArray from,
+			struct onpu_program *program)
 {
 	program->empties = calloc(from.count + 1, sizeof(*program->empties));
 	if (!program->empties)
-		return false;
+		return -1;
 	program->empty_count = from.count;
 	for (size_t i = 0; i < from.count; i++) {
 		struct onpu_empty *empty = &program->empties[i];
@@ -81,11 +83,11 @@ static bool make_empties(const struct onpu_group *group, WNNOnnxValueInfoArray f
 		empty->port = find_port(group->outputs, group->output_count, from.data[i].name);
 		empty->shape.rank = from.data[i].rank;
 		if (empty->port == SIZE_MAX || empty->shape.rank > ONPU_MAX_RANK)
-			return false;
+			return 1;
 		for (size_t k = 0; k < empty->shape.rank; k++)
 			empty->shape.dims[k] = from.data[i].dimensions[k].size;
 	}
-	return true;
+	return 0;
 }
 
 struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
@@ -93,6 +95,7 @@ struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 				       struct onpu_program **out)
 {
 	struct onpu_program *program = calloc(1, sizeof(*program));
+	int wrong;
 
 	if (program)
 		program->shapes = malloc((group->input_count + 1) * sizeof(*shapes));
@@ -103,12 +106,17 @@ struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 	}
 	program->graph = graph;
 	memcpy(program->shapes, shapes, group->input_count * sizeof(*shapes));
-	if (!make_slots(wnnGraphGetInputs(graph), group->inputs, group->input_count,
-			&program->inputs, &program->input_count) ||
-	    !make_slots(wnnGraphGetOutputs(graph), group->outputs, group->output_count,
-			&program->outputs, &program->output_count) ||
-	    !make_empties(group, empty, program)) {
+	wrong = make_slots(wnnGraphGetInputs(graph), group->inputs, group->input_count,
+			   &program->inputs, &program->input_count);
+	if (!wrong)
+		wrong = make_slots(wnnGraphGetOutputs(graph), group->outputs, group->output_count,
+				   &program->outputs, &program->output_count);
+	if (!wrong)
+		wrong = make_empties(group, empty, program);
+	if (wrong) {
 		onpu_program_release(program);
+		if (wrong < 0)
+			return onpu_nomem(&group->ep->factory->ort);
 		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
 				  ONPU_PROVIDER
 				  ": %s: the compiled graph has inputs or outputs of other "
@@ -228,6 +236,24 @@ static bool same_shapes(const struct onpu_group *group, const struct onpu_shape 
 	return true;
 }
 
+/* Room for a shape as text: eight sizes of up to 20 characters. */
+#define SHAPE_TEXT 200
+
+static const char *shape_text(const struct onpu_shape *shape, char text[SHAPE_TEXT])
+{
+	size_t used = (size_t)snprintf(text, SHAPE_TEXT, "[");
+
+	if (shape->rank > ONPU_MAX_RANK) {
+		snprintf(text, SHAPE_TEXT, "%zu dimensions", shape->rank);
+		return text;
+	}
+	for (size_t i = 0; i < shape->rank; i++)
+		used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%lld", i ? "," : "",
+					 (long long)shape->dims[i]);
+	snprintf(text + used, SHAPE_TEXT - used, "]");
+	return text;
+}
+
 /* Returns NULL; an error: an input has another shape than the saved graph was compiled for. */
 static struct ort_status *check_fixed(const struct onpu_group *group,
 				      struct ort_kernel_context *context)
@@ -238,6 +264,7 @@ static struct ort_status *check_fixed(const struct onpu_group *group,
 		const struct onpu_port *port = &group->inputs[i];
 		const struct ort_value *value;
 		struct onpu_shape shape = { 0 };
+		char given[SHAPE_TEXT], right[SHAPE_TEXT];
 
 		if (!port->fixed)
 			continue;
@@ -248,8 +275,10 @@ static struct ort_status *check_fixed(const struct onpu_group *group,
 			return onpu_error(ort, ORT_INVALID_ARGUMENT,
 					  ONPU_PROVIDER
 					  ": %s: input \"%.*s\" has another shape than "
-					  "the model was compiled for",
-					  group->name, (int)port->name.length, port->name.data);
+					  "the model was compiled for: %s instead of %s",
+					  group->name, (int)port->name.length, port->name.data,
+					  shape_text(&shape, given),
+					  shape_text(&port->shape, right));
 	}
 	return NULL;
 }

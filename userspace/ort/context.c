@@ -162,7 +162,10 @@ static int hold(const char *data, size_t size)
 		ssize_t part = write(fd, data + done, size - done);
 
 		if (part <= 0) {
+			int error = part ? errno : ENOSPC;
+
 			close(fd);
+			errno = error;
 			return -1;
 		}
 		done += (size_t)part;
@@ -218,7 +221,7 @@ static struct ort_status *load_embedded(struct onpu_group *group, const char *da
 	if (fd < 0)
 		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
 				  ONPU_PROVIDER
-				  ": EPContext node \"%s\": no memory for its graph: %s",
+				  ": EPContext node \"%s\": its graph cannot be kept in memory: %s",
 				  group->name, strerror(errno));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	status = load_path(group, path, graph);
@@ -352,27 +355,33 @@ static struct ort_status *save_beside(struct onpu_group *group, const struct ort
 	return status;
 }
 
-static bool read_file(const char *path, char **data, size_t *size)
+/* Returns 0, or the number of the system's error. The caller frees *data in both cases. */
+static int read_file(const char *path, char **data, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
 	struct stat info;
 	size_t done = 0;
 
 	*data = NULL;
-	if (fd >= 0 && !fstat(fd, &info)) {
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &info)) {
+		error = errno;
+	} else {
 		*size = (size_t)info.st_size;
 		*data = malloc(*size + 1);
-		while (*data && done < *size) {
-			ssize_t part = read(fd, *data + done, *size - done);
-
-			if (part <= 0)
-				break;
-			done += (size_t)part;
-		}
+		error = *data ? 0 : ENOMEM;
 	}
-	if (fd >= 0)
-		close(fd);
-	return *data && done == *size;
+	while (!error && done < *size) {
+		ssize_t part = read(fd, *data + done, *size - done);
+
+		if (part <= 0)
+			error = part ? errno : EIO;
+		else
+			done += (size_t)part;
+	}
+	close(fd);
+	return error;
 }
 
 static struct ort_status *save_embedded(struct onpu_group *group, char **data, size_t *size)
@@ -380,16 +389,23 @@ static struct ort_status *save_embedded(struct onpu_group *group, char **data, s
 	const char *folder = getenv("TMPDIR");
 	char path[600], file[640];
 	struct ort_status *status;
+	int error;
 
-	snprintf(path, sizeof(path), "%s/onpu-XXXXXX", folder && *folder ? folder : "/tmp");
+	folder = folder && *folder ? folder : "/tmp";
+	snprintf(path, sizeof(path), "%.500s/onpu-XXXXXX", folder);
 	if (!mkdtemp(path))
-		return onpu_error(&group->ep->factory->ort, ORT_FAIL, ONPU_PROVIDER ": %s: %s",
-				  path, strerror(errno));
+		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
+				  ONPU_PROVIDER
+				  ": no folder for the compiled graph can be made in %.500s: %s; "
+				  "name another place in TMPDIR",
+				  folder, strerror(errno));
 	snprintf(file, sizeof(file), "%s/graph", path);
 	status = save_to(group, file);
-	if (!status && !read_file(file, data, size))
+	error = status ? 0 : read_file(file, data, size);
+	if (error)
 		status = onpu_error(&group->ep->factory->ort, ORT_FAIL,
-				    ONPU_PROVIDER ": %s cannot be read again", file);
+				    ONPU_PROVIDER ": %s cannot be read again: %s", file,
+				    strerror(error));
 	unlink(file);
 	rmdir(path);
 	return status;

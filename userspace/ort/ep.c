@@ -40,12 +40,15 @@ static bool is_idle(const struct onpu_ep *ep)
 	return !*ep->options.device && !(variable && *variable);
 }
 
-static struct ort_status *stay_idle(struct onpu_ep *ep)
+/* @why: why an NPU does not open that was tried without being asked for; or empty. */
+static struct ort_status *stay_idle(struct onpu_ep *ep, WNNStringView why)
 {
 	onpu_log(ep, ORT_LOG_WARNING,
 		 ONPU_PROVIDER
-		 ": all nodes stay with ONNX Runtime, since no device is chosen; the option "
-		 "device can be " ONPU_DEVICES);
+		 ": all nodes stay with ONNX Runtime, since no device is chosen%s%.*s; the option "
+		 "device can be " ONPU_DEVICES,
+		 why.length ? " and npu does not open: " : "", (int)why.length,
+		 why.data ? why.data : "");
 	ep->compatibility = strdup("onpu " ONPU_VERSION " none");
 	return ep->compatibility ? NULL : onpu_nomem(&ep->factory->ort);
 }
@@ -58,10 +61,11 @@ static struct ort_status *open_device(struct onpu_ep *ep)
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 	const struct ort_api *ort = &ep->factory->ort;
+	WNNError error = WNN_ERROR_INIT;
 
 	device.device = (WNNStringView){ name, strlen(name) };
 	if (idle && ep->factory->ort.version >= 24)
-		return stay_idle(ep);
+		return stay_idle(ep, WNN_VALUE(WNNStringView, { "", 0 }));
 	if (idle)
 		device.device = WNN_STR("npu");
 	device.placementPolicy = ep->options.policy;
@@ -71,8 +75,11 @@ static struct ort_status *open_device(struct onpu_ep *ep)
 	if (!ep->instance)
 		return onpu_webnn_error(ort, "the library does not start");
 	if (wnnInstanceCreateContextSync(ep->instance, &options, WNN_WAIT_FOREVER, &ep->context) !=
-	    WNNStatus_Success)
-		return idle ? stay_idle(ep) : onpu_webnn_error(ort, "the device does not open");
+	    WNNStatus_Success) {
+		wnnGetLastError(&error);
+		return idle ? stay_idle(ep, error.message) :
+			      onpu_webnn_error(ort, "the device does not open");
+	}
 	if (wnnContextGetDeviceInfo(ep->context, &info) != WNNStatus_Success)
 		return onpu_webnn_error(ort, "the device does not answer");
 	onpu_log(ep, ORT_LOG_INFO, ONPU_PROVIDER ": device %.*s: %.*s", (int)info.device.length,

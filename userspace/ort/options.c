@@ -52,7 +52,7 @@ static struct ort_status *set_dimension(struct onpu_options *options, const stru
 	uint64_t size;
 
 	if (!read_number(value, INT32_MAX, &size) || !size)
-		return wrong(ort, name, value, "a number of elements, 1 or more");
+		return wrong(ort, name, value, "a number of elements from 1 to 2147483647");
 	more = realloc(options->dimensions, (options->dimension_count + 1) * sizeof(*more));
 	if (!more)
 		return onpu_nomem(ort);
@@ -81,7 +81,8 @@ static struct ort_status *set(struct onpu_options *options, const struct ort_api
 		return set_text(ort, &options->report, value);
 	if (!strcmp(name, "threads")) {
 		if (!read_number(value, 4096, &number))
-			return wrong(ort, name, value, "a number of threads, 0 for all processors");
+			return wrong(ort, name, value,
+				     "a number of threads from 1 to 4096, or 0 for all processors");
 		options->threads = (uint32_t)number;
 		return NULL;
 	}

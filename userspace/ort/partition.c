@@ -296,7 +296,7 @@ static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, si
 			continue; /* the value is a constant */
 		if (!type || type->kind != WNNOnnxKind_Tensor ||
 		    type->rank == WNN_ONNX_RANK_UNKNOWN) {
-			refuse(p, node, "the type or rank of an input is not known");
+			refuse(p, node, "an input is no tensor, or its type or rank is not known");
 			*changed = true;
 			continue;
 		}

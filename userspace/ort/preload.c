@@ -6,6 +6,7 @@
  * copied, because its length differs by version.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -124,8 +125,9 @@ static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_d
 		if (*device || i)
 			return NULL;
 		if (!provider_path(path, sizeof(path)))
-			return api.CreateStatus(1, "onpu-ort-preload: " LIBRARY
-						   " is not beside it; set ONPU_ORT_LIBRARY");
+			return api.CreateStatus(1, "onpu-ort-preload: the path of " LIBRARY
+						   " is too long, or cannot be told from that "
+						   "of onpu-ort-preload.so; set ONPU_ORT_LIBRARY");
 		status = api.RegisterExecutionProviderLibrary(env, NAME, path);
 		if (status)
 			return status;
@@ -177,9 +179,15 @@ static struct ort_status *add_provider(const struct ort_env *env,
 	pthread_mutex_unlock(&lock);
 	if (!status && !text)
 		status = api.CreateStatus(1, "onpu-ort-preload: memory is exhausted");
-	if (!status && !device)
-		status = api.CreateStatus(1, "onpu-ort-preload: ONNX Runtime finds no device for "
-					     "ONPU_ORT; it must be " ONPU_DEVICES);
+	if (!status && !device) {
+		char what[200];
+
+		snprintf(what, sizeof(what),
+			 "onpu-ort-preload: ONNX Runtime lists no device of " PROVIDER
+			 " for ONPU_ORT=%.60s",
+			 wanted);
+		status = api.CreateStatus(1, what);
+	}
 	if (!status)
 		status = options ? api.CloneSessionOptions(options, out) :
 				   api.CreateSessionOptions(out);
@@ -286,7 +294,8 @@ static void patch(void)
 	if (!put(table, 7, &functions.file) || !put(table, 8, &functions.array) ||
 	    !put(table, 168, &functions.prepacked_file) ||
 	    !put(table, 169, &functions.prepacked_array))
-		complain("ONNX Runtime's table cannot be changed; sessions stay as they are", "");
+		complain("ONNX Runtime's table cannot be changed; sessions stay as they are",
+			 strerror(errno));
 }
 
 static void open_real(void)
