@@ -121,6 +121,11 @@ bool onpu_library_find(const void *address)
 		onpu_say("the process has loaded a second ggml: use it in another process");
 		return false;
 	}
+	if (!dlsym(handle, "ggml_version")) {
+		onpu_say("ggml has no function ggml_version: libggml-base is not found, or is too "
+			 "old");
+		return false;
+	}
 #define BASE(result, name, arguments)                                    \
 	if (found) {                                                     \
 		*(void **)&base.name = dlsym(handle, "ggml_" #name);     \

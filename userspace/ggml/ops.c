@@ -233,7 +233,7 @@ static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 		return onpu_refuse(
 			e, "a matrix is not contiguous, or ggml cannot convert its type to floats");
 	if (onpu_count(a) > INT32_MAX)
-		return onpu_refuse(e, "a matrix has more than 2^31 elements");
+		return onpu_refuse(e, "a matrix has more than 2^31 - 1 elements");
 	return x_reshape(
 		e, onpu_input(e, a->data, WNNOperandDataType_Float32, (uint32_t)onpu_count(a), a),
 		onpu_shape(a));

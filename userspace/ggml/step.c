@@ -171,7 +171,7 @@ static int bind(struct bound *bound, const WNNNamedOperandDescriptor *port, bool
 	if (wnnContextCreateTensorSync(onpu.context, &descriptor, WNN_WAIT_FOREVER,
 				       &bound->named.tensor) == WNNStatus_Success)
 		return 0;
-	onpu_say_error("memory of ggml is not a tensor");
+	onpu_say_error("a tensor for the memory of ggml is not made");
 	return -1;
 }
 
