@@ -33,18 +33,24 @@ function pkgConfig() {
 	try {
 		return [...(onnx ? ['-DWITH_ONNX'] : []), ...execFileSync('pkg-config',
 			['--cflags', '--libs', 'webnn-npu', ...(onnx ? ['webnn-onnx'] : [])], { encoding: 'utf8' }).trim().split(/\s+/)];
-	} catch {
-		throw new Error('pkg-config does not find webnn-npu: install libwebnn-npu with its headers (libwebnn-npu-dev)');
+	} catch (error) {
+		throw new Error(error.code === 'ENOENT' ? 'pkg-config is not there: install it (Debian: pkg-config)' :
+			'pkg-config does not find webnn-npu: install libwebnn-npu with its headers (libwebnn-npu-dev)');
 	}
 }
 
 function build() {
 	const sources = fs.readdirSync(path.join(__dirname, 'src')).filter((name) => name.endsWith('.c'));
 	const include = headers();
-	const result = spawnSync(process.env.CC || 'cc', ['-shared', '-fPIC', '-O2', '-D_GNU_SOURCE', '-fvisibility=hidden',
+	const compiler = process.env.CC || 'cc';
+	const result = spawnSync(compiler, ['-shared', '-fPIC', '-O2', '-D_GNU_SOURCE', '-fvisibility=hidden',
 		'-I', __dirname, '-I', include, '-I', path.join(include, 'node'), ...sources.map((name) => path.join(__dirname, 'src', name)),
 		...pkgConfig(), '-Wl,-z,nodelete', '-o', ADDON], { stdio: 'inherit' });
 
+	if (result.error) {
+		throw new Error(`the compiler ${compiler} does not start (${result.error.code}): install one (Debian: gcc), ` +
+			'or name it with CC');
+	}
 	if (result.status !== 0)
 		throw new Error('the compiler failed');
 }

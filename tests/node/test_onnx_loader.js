@@ -154,7 +154,12 @@ test('random numbers follow the seed', async () => {
 	assert.ok(first.flat().every((item) => item >= 0 && item < 1));
 	const old = await loaded.build(context);
 
-	await loaded.build(context);
+	// A set of tensors for a later run, which then asks for random numbers before the build ends.
+	await old.run({ x: new Float32Array(8) });
+	const building = loaded.build(context);
+
+	await rejects(old.run({ x: new Float32Array(8) }), 'InvalidStateError', /'run' on 'OnnxGraph': .* is being built/);
+	await building;
 	await rejects(old.run({ x: new Float32Array(8) }), 'InvalidStateError', /another graph was built since/);
 });
 
@@ -184,6 +189,7 @@ test('what is wrong is told in words of the script', async () => {
 	await rejects(wrong(() => loaded.setOutputs([])), 'TypeError', /./);
 	await rejects(graph.run({}), 'TypeError', /input 'x' is missing: it is float32 \[1,4\]/);
 	await rejects(graph.run({ x, q: x }), 'TypeError', /no input 'q'; it has x/);
+	await rejects(graph.run({ x, toString: x }), 'TypeError', /no input 'toString'; it has x/);
 	await rejects(graph.run({ x: new Float32Array(5) }), 'TypeError', /'x' has 20 bytes, and float32 \[1,4\] has 16/);
 	await rejects(graph.run({ x: new Int32Array(4) }), 'TypeError', /Int32Array, does not fit the data type, float32/);
 	await rejects(wrong(() => new OnnxModel()), 'TypeError', /Illegal constructor/);

@@ -121,9 +121,11 @@ class OnnxModel {
 
 	// Throws while a graph of the model is being built, as one thread at a time may use a model. It is called after the
 	// conversion of arguments, which may run a script that starts a build.
-	#idle(name) {
-		if (this.#busy)
-			throw invalidState(`Failed to execute '${name}' on 'OnnxModel'`, 'A graph of the model is being built.');
+	#idle(name, type = 'OnnxModel') {
+		if (this.#busy) {
+			throw invalidState(`Failed to execute '${name}' on '${type}'`,
+				'A graph of the model is being built: wait for the promise of build().');
+		}
 		return this.#handle;
 	}
 
@@ -222,7 +224,7 @@ class OnnxModel {
 			if (number !== this.#built)
 				throw invalidState("Failed to execute 'run' on 'OnnxGraph'",
 					'Its random numbers are those of the model, of which another graph was built since.');
-			native.onnxDraw(this.#idle('build'), name, seed, dispatch, bytes);
+			native.onnxDraw(this.#idle('run', 'OnnxGraph'), name, seed, dispatch, bytes);
 		};
 
 		return new OnnxGraph(key, context, graph, { names: random, draw }, values(this.#handle, EMPTY));
@@ -290,7 +292,7 @@ class OnnxGraph {
 		if (!isObject(feeds))
 			fail(where, 'Inputs are an object: names with their data.');
 		for (const name of Object.keys(feeds)) {
-			if (!(name in this.#inputs) || this.#random.names.includes(name))
+			if (!Object.hasOwn(this.#inputs, name) || this.#random.names.includes(name))
 				fail(where, `The graph has no input '${name}'; it has ${this.#given().join(', ') || 'none'}.`);
 		}
 		return new Map(this.#given().map((name) => {

@@ -17,9 +17,15 @@ bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count)
 static void throw_too_big(struct object *builder, char const *what, WNNStringView label)
 {
 	char text[512];
-	int length = snprintf(text, sizeof(text), "%s \"%.*s\": the result has more than %d bytes",
-			      what, label.length < 256 ? (int)label.length : 256,
-			      label.data ? label.data : "", MAX_TENSOR_BYTES);
+	int shown = label.length < 256 ? (int)label.length : 256, length;
+
+	if (shown)
+		length = snprintf(text, sizeof(text),
+				  "%s \"%.*s\": the result has more than %d bytes", what, shown,
+				  label.data, MAX_TENSOR_BYTES);
+	else
+		length = snprintf(text, sizeof(text), "%s: the result has more than %d bytes", what,
+				  MAX_TENSOR_BYTES);
 
 	throw_status(builder->addon, WNNStatus_TypeError, (WNNStringView){ text, (size_t)length });
 }

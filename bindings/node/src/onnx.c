@@ -74,6 +74,9 @@ static void on_complete(napi_env env, napi_status cancelled, void *data)
 	napi_delete_async_work(env, work->handle);
 	if (cancelled != napi_ok)
 		work->status = WNNStatus_UnknownError;
+	/* Without memory, there is no copy of the message either. */
+	if (!work->message)
+		message = WNN_STR("memory is exhausted");
 	if (request_begin(request, &scope)) {
 		if (work->status == WNNStatus_Success)
 			value = object_create(request->addon, work->kind, made, work->bytes, NULL);
@@ -170,8 +173,8 @@ napi_value native_onnx_load(napi_env env, napi_callback_info info)
 	if (!protobuf_is_there()) {
 		free_work(work);
 		throw_status(addon, WNNStatus_NotSupportedError,
-			     WNN_STR("libprotobuf-c.so.1 is missing, which reads models of ONNX: "
-				     "install it (Debian: libprotobuf-c1)"));
+			     WNN_STR("libprotobuf-c.so.1, which reads models of ONNX, is missing or "
+				     "does not load: install it (Debian: libprotobuf-c1)"));
 		return NULL;
 	}
 #endif

@@ -4,6 +4,7 @@
  * label, then the options in the order of webnn.json. operators.inc, which is generated from that
  * file, has a function for each operator, which reads the array item by item.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "addon.h"
@@ -60,8 +61,14 @@ static void *keep(struct call *call, size_t size)
 
 static void bad_argument(struct call *call, char const *name)
 {
+	char text[160];
+
 	call->failed = true;
-	throw_internal(call->env, name);
+	snprintf(text, sizeof(text),
+		 "call the package webnn-npu, not its addon: the argument %s is of another kind "
+		 "than is needed",
+		 name);
+	throw_internal(call->env, text);
 }
 
 /*
