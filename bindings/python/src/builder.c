@@ -228,8 +228,12 @@ static WNNNamedOperand *get_outputs(PyObject *dict, size_t *count)
 					      PyMem_Calloc((size_t)size + 1, sizeof(*outputs));
 	PyObject *key, *value;
 
-	if (!outputs) {
+	if (size < 0) {
 		PyErr_SetString(PyExc_TypeError, "outputs are given as a dict of names");
+		return NULL;
+	}
+	if (!outputs) {
+		PyErr_NoMemory();
 		return NULL;
 	}
 	for (*count = 0; PyDict_Next(dict, &position, &key, &value); (*count)++) {

@@ -167,7 +167,7 @@ class Exporter:
             self.node(REDUCTIONS[operator], [*inputs, self.numbers(axes)], output, label,
                       keepdims=int(bool(options["keepDimensions"])), noop_with_empty_axes=1)
         elif operator in POOLS:
-            self.pool(POOLS[operator], inputs[0], output, label, options)
+            self.pool(operator, inputs[0], output, label, options)
         else:
             function: Callable[..., None] | None = getattr(self, f"put_{operator}", None)
             if function is None:
@@ -242,11 +242,14 @@ class Exporter:
         return {"strides": options["strides"], "dilations": options["dilations"],
                 "pads": [padding[0], padding[2], padding[1], padding[3]]}
 
-    def pool(self, kind: str, name: str, output: str, label: str, options: dict[str, Any]) -> None:
+    def pool(self, operator: str, name: str, output: str, label: str, options: dict[str, Any]) -> None:
+        kind = POOLS[operator]
         picture, last = self.channels(options, name, "layout")
         spatial = self.first.shape[1:3] if last else self.first.shape[2:]
-        if options["outputSizes"] is not None or kind == "AveragePool" and options["dilations"] not in (None, (1, 1)):
-            raise MLNotSupportedError(f"{kind}: outputSizes and dilations are not written as ONNX", kind, label)
+        wide = kind == "AveragePool" and options["dilations"] not in (None, (1, 1))
+        if wide or options["outputSizes"] is not None:
+            raise MLNotSupportedError(f"{operator}: {'dilations' if wide else 'outputSizes'} are not written as ONNX; "
+                                      "MLGraph.save() writes all options", operator, label)
         ceil = int(options["outputShapeRounding"] == "ceil")
         self.back(self.node(kind, [picture], kernel_shape=options["windowDimensions"] or spatial, ceil_mode=ceil,
                             **self.window(options)), output, last, label)

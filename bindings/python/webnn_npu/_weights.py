@@ -96,7 +96,7 @@ class Weights:
     def read_safetensors(self) -> None:
         size = int.from_bytes(self.data[:8].tobytes(), "little")
         if size > self.data.size - 8:
-            raise ValueError("its head is longer than the file")
+            raise MLFileError(f"{self.weights} is damaged: its head is longer than the file")
         for name, item in json.loads(self.data[8:8 + size].tobytes()).items():
             if name == "__metadata__":
                 continue
@@ -107,7 +107,8 @@ class Weights:
     def read_manifest(self) -> None:
         manifest = json.loads(Path(self.manifest).read_text(encoding="utf-8"))
         if manifest.get("endianness", "little") != "little":
-            raise ValueError("its numbers are not little-endian")
+            raise MLFileError(f"{self.manifest}: endianness is {manifest['endianness']!r}, and only weights that are "
+                              "'little' are read")
         for name, item in manifest["tensors"].items():
             self.entries[name] = (item["byteOffset"], item["byteLength"], item.get("dataType"), item.get("shape"))
 

@@ -101,7 +101,7 @@ def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] |
         [item for item, name in zip(found, names) if not name]
     if not named:
         raise MLNotSupportedError(f"ONNX Runtime {ort.__version__} has no device {device!r} of {PROVIDER}; "
-                                  f"it has {', '.join(names) or 'none'}")
+                                  f"it has {', '.join(filter(None, names)) or 'none'}")
     settings = {"device": device}
     if options.intra_op_num_threads:
         settings["threads"] = options.intra_op_num_threads
@@ -113,7 +113,9 @@ def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] |
 def _import() -> ModuleType:
     try:
         ort = importlib.import_module("onnxruntime")
-    except ImportError:
+    except ImportError as error:
+        if getattr(error, "name", None) != "onnxruntime" or not isinstance(error, ModuleNotFoundError):
+            raise MLNotSupportedError(f"onnxruntime is installed but does not load: {error}") from error
         raise MLNotSupportedError("onnxruntime is not installed: pip install onnxruntime, in an environment "
                                   "of python3 -m venv") from None
     return ort
