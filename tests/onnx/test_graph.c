@@ -367,6 +367,40 @@ static void test_errors(void **state)
 	assert_int_equal(wnnOnnxModelGetNodeCount(NULL), 0);
 }
 
+/* Tests that each wrong way of setting an input or output has a message of its own. */
+static void test_settings(void **state)
+{
+	WNNOnnxValue x = value("x", FLOAT, 2, named), y = value("y", FLOAT, 2, named);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
+	static const WNNStringView other[] = { TEXT("q") };
+	static const uint32_t sizes[] = { 3, 3 };
+	WNNUint32Array shape = { 2, NULL };
+	WNNOnnxModel model;
+
+	(void)state;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelSetOutputs(model, 1, other), WNNStatus_TypeError);
+	says("the model has no tensor \"q\"");
+	assert_int_equal(wnnOnnxModelSetInputShape(model, WNN_STR("x"), shape),
+			 WNNStatus_TypeError);
+	says("the sizes of input \"x\" are missing");
+	shape.data = sizes;
+	assert_int_equal(wnnOnnxModelSetInputShape(model, WNN_STR("x"), shape),
+			 WNNStatus_TypeError);
+	says("dimension 1 of input \"x\" is 2 in the model, or was set so; it cannot become 3");
+	assert_int_equal(wnnOnnxModelSetInputValue(model, WNN_STR("x"), numbers, 16),
+			 WNNStatus_TypeError);
+	says("the shape of input \"x\" is not known: set its dimensions first");
+	assert_int_equal(wnnOnnxModelSetDimension(model, WNN_STR("n"), 2), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelSetInputValue(model, WNN_STR("x"), NULL, 16),
+			 WNNStatus_TypeError);
+	says("the data of input \"x\" is missing");
+	assert_int_equal(wnnOnnxModelSetInputValue(model, WNN_STR("x"), numbers, 8),
+			 WNNStatus_TypeError);
+	says("8 bytes of data are given for input \"x\", whose type and shape need 16");
+	wnnOnnxModelRelease(model);
+}
+
 /*
  * Tests that the middle node, which draws random numbers, is refused, and that the last node can be
  * taken when the shape of its input is known.
@@ -510,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_chosen_output), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_probe),	      cmocka_unit_test(test_probe_after_build),
 		cmocka_unit_test(test_probe_boxes),   cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_settings),
 	};
 
 	setenv("WEBNN_DEVICE", "cpu", 1);
