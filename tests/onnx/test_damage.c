@@ -132,8 +132,7 @@ static const struct {
 	    "node \"w\" (Neg) defines \"w\" a second time"),
 	ROW(MODEL("\x12") NEG("x", "x") INPUT("x"), "node \"x\" (Neg) defines \"x\" a second time"),
 	ROW(MODEL("\x0a") "\x0a\x03\x12\x01y" OUTPUT("y"), "node \"y\" has no operator"),
-	ROW("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-	    "a number has more than 10 bytes"),
+	ROW("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a number has more than 10 bytes"),
 #undef ROW
 };
 

@@ -236,8 +236,8 @@ static WNNOperand of_memory(struct onpu_emit *e, const struct gg_tensor *tensor,
 		end = end < all ? end : all;
 	}
 	if (end > all || end - from > INT32_MAX)
-		return onpu_refuse(
-			e, "an operand has more elements than its tensor or than 2^31 - 1");
+		return onpu_refuse(e,
+				   "an operand has more elements than its tensor or than 2^31 - 1");
 	if (data)
 		data += from * element;
 	if (!e->check && onpu_is_weight(tensor))

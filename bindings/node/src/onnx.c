@@ -172,9 +172,10 @@ napi_value native_onnx_load(napi_env env, napi_callback_info info)
 #if defined(WITH_PROTOBUF_LOADER)
 	if (!protobuf_is_there()) {
 		free_work(work);
-		throw_status(addon, WNNStatus_NotSupportedError,
-			     WNN_STR("libprotobuf-c.so.1, which reads models of ONNX, is missing or "
-				     "does not load: install it (Debian: libprotobuf-c1)"));
+		throw_status(
+			addon, WNNStatus_NotSupportedError,
+			WNN_STR("libprotobuf-c.so.1, which reads models of ONNX, is missing or "
+				"does not load: install it (Debian: libprotobuf-c1)"));
 		return NULL;
 	}
 #endif

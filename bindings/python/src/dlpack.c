@@ -207,8 +207,8 @@ static bool accept(struct py_foreign *self)
 		PyErr_SetString(PyExc_BufferError, "the array is in the memory of another device: "
 						   "copy it to the CPU first");
 	else if (tensor->ndim < 0 || tensor->ndim > 64)
-		PyErr_Format(PyExc_BufferError,
-			     "the array has %d dimensions: 0 to 64 are allowed", (int)tensor->ndim);
+		PyErr_Format(PyExc_BufferError, "the array has %d dimensions: 0 to 64 are allowed",
+			     (int)tensor->ndim);
 	else if (!find_format(self))
 		PyErr_Format(PyExc_BufferError,
 			     "the array has DLPack's type %d of %d bits, which WebNN does not have",

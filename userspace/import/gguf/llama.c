@@ -236,10 +236,11 @@ static int read_embedding(struct gguf_llama *m, struct gguf_error *error)
 				 "llama.embedding_length is %u",
 				 (unsigned long long)tensor->size[0], m->width);
 	if (tensor->size[1] > MAX_TOKENS)
-		return gguf_fail(error,
-				 "tensor \"token_embd.weight\" has rows for %llu tokens; %d are the "
-				 "most",
-				 (unsigned long long)tensor->size[1], MAX_TOKENS);
+		return gguf_fail(
+			error,
+			"tensor \"token_embd.weight\" has rows for %llu tokens; %d are the "
+			"most",
+			(unsigned long long)tensor->size[1], MAX_TOKENS);
 	if (!import_block_is_read(tensor->type))
 		return gguf_fail(error,
 				 "tensor \"token_embd.weight\" has type %s, which cannot be read",

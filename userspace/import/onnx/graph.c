@@ -427,10 +427,11 @@ WNNStatus wnnOnnxLoadGraph(WNNOnnxDescription const *description, WNNOnnxModel *
 	if (out)
 		*out = NULL;
 	if (!out || !description || !description->graph)
-		return give_back(description, onnx_error(WNNStatus_TypeError, "%s is missing",
-							 !out	      ? "model" :
-							 !description ? "description" :
-									"graph of the description"));
+		return give_back(description,
+				 onnx_error(WNNStatus_TypeError, "%s is missing",
+					    !out	 ? "model" :
+					    !description ? "description" :
+							   "graph of the description"));
 	status = onnx_file_lend(description->releaseCallback, description->userdata1,
 				description->userdata2, &file);
 	if (status != WNNStatus_Success)

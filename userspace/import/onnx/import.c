@@ -425,10 +425,9 @@ struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onn
 	if (descriptor.dataType == WNNOperandDataType_Undefined)
 		return refused_value(
 			import,
-			onnx_arena_printf(import->arena,
-					  "WebNN has no type for the input \"%s\" of type %s",
-					  node.name,
-					  onnx_type_text(import->arena, type->elem_type)));
+			onnx_arena_printf(
+				import->arena, "WebNN has no type for the input \"%s\" of type %s",
+				node.name, onnx_type_text(import->arena, type->elem_type)));
 	if (!input->has_shape && type->shape && type->shape->n_dim > ONNX_MAX_RANK)
 		return refused_value(
 			import, onnx_arena_printf(import->arena,

@@ -194,9 +194,7 @@ static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
 
 static int print_length(WNNStringView text)
 {
-	return (int)(!text.data			 ? 0 :
-		     text.length == WNN_STRLEN ? strlen(text.data) :
-						   text.length);
+	return (int)(!text.data ? 0 : text.length == WNN_STRLEN ? strlen(text.data) : text.length);
 }
 
 /*
@@ -559,9 +557,10 @@ WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, voi
 				  "the type of input \"%s\" is one that values cannot have here",
 				  input->name);
 	if (!input->has_shape)
-		return onnx_error(WNNStatus_TypeError,
-				  "the shape of input \"%s\" is not known: set its dimensions first",
-				  input->name);
+		return onnx_error(
+			WNNStatus_TypeError,
+			"the shape of input \"%s\" is not known: set its dimensions first",
+			input->name);
 	value = copy_value(model, "input", input->name, input->tensor->elem_type, &input->shape,
 			   data, size, &status);
 	if (value)

@@ -628,8 +628,7 @@ void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			"a constant of shape %s and type %s is not computed here: it has at most "
 			"%lld elements of a type of numbers",
 			onnx_shape_text(node->import->arena, shape),
-			onnx_type_text(node->import->arena, type),
-			(long long)MAX_CONSTANT);
+			onnx_type_text(node->import->arena, type), (long long)MAX_CONSTANT);
 		return NULL;
 	}
 	if (onnx_work(node, (uint64_t)elements))

@@ -19,10 +19,11 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 		return NULL;
 	}
 	if (heads < 1 || shape.dim[2] % heads) {
-		onnx_refuse(node, "num_heads",
-			    "num_heads is %lld: it must be at least 1 and divide the last dimension "
-			    "of %s",
-			    (long long)heads, onnx_shape_text(node->import->arena, &shape));
+		onnx_refuse(
+			node, "num_heads",
+			"num_heads is %lld: it must be at least 1 and divide the last dimension "
+			"of %s",
+			(long long)heads, onnx_shape_text(node->import->arena, &shape));
 		return NULL;
 	}
 	wide = (struct onnx_shape){ 4,

@@ -192,7 +192,8 @@ int onnx_op_non_max_suppression(struct onnx_node *node)
 		return -1;
 	if (s.batches * s.classes * s.most > ONNX_INDICES)
 		return onnx_refuse(
-			node, "", "there are too many boxes: %lld for each of %lld batches and %lld "
+			node, "",
+			"there are too many boxes: %lld for each of %lld batches and %lld "
 			"classes, at most %lld in all",
 			(long long)s.most, (long long)s.batches, (long long)s.classes,
 			(long long)ONNX_INDICES);

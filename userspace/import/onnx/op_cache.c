@@ -67,7 +67,8 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -2), shape.rank, &axis))
 		return -1;
 	if (!axis)
-		return onnx_refuse(node, "axis", "axis is 0, which is the dimension of the batches");
+		return onnx_refuse(node, "axis",
+				   "axis is 0, which is the dimension of the batches");
 	length = axis < rows.rank ? rows.dim[axis] : 0;
 	rows.dim[axis] = shape.dim[axis];
 	if (!onnx_shape_same(&shape, &rows) || length > shape.dim[axis] ||

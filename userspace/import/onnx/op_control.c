@@ -16,8 +16,7 @@ static int end_import(struct onnx_node *node, WNNStatus status)
 {
 	node->import->status = status;
 	if (status == WNNStatus_OperationError)
-		onnx_error_in(
-			onnx_arena_printf(node->import->arena, "node \"%s\"", node->name));
+		onnx_error_in(onnx_arena_printf(node->import->arena, "node \"%s\"", node->name));
 	return -1;
 }
 
@@ -55,8 +54,7 @@ int onnx_op_constant(struct onnx_node *node)
 			return onnx_out_value(node, 0, value);
 		if (attr->t->data_type == ONNX_STRING || !onnx_type_bits(attr->t->data_type))
 			return onnx_refuse(node, "value", "constants of type %s cannot be imported",
-					   onnx_type_text(node->import->arena,
-							  attr->t->data_type));
+					   onnx_type_text(node->import->arena, attr->t->data_type));
 		return end_import(node, status);
 	}
 	if ((attr = onnx_attr(node, "sparse_value")) && attr->sparse_tensor)

@@ -494,7 +494,7 @@ int onnx_op_einsum(struct onnx_node *node)
 	if (count)
 		x = x_reduce(node, X_SUM, x, count, axes, false);
 	if (strlen(e.output) != rank)
-		return onnx_refuse(node, "equation", 
+		return onnx_refuse(node, "equation",
 				   "the output has a letter twice, or one that no input has");
 	for (uint32_t i = 0; i < rank; i++)
 		permutation[i] = (uint32_t)(strchr(term, e.output[i]) - term);

@@ -63,11 +63,12 @@ static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions,
 	if (value->data) {
 		first = onnx_value_int(value, 0);
 		if (first < 0 || first > x_shape(table).dim[0] - length) {
-			onnx_refuse(node, "position_ids",
-				    "position_ids is %lld: the %lld positions from there on are not "
-				    "all among the %lld rows of the tables",
-				    (long long)first, (long long)length,
-				    (long long)x_shape(table).dim[0]);
+			onnx_refuse(
+				node, "position_ids",
+				"position_ids is %lld: the %lld positions from there on are not "
+				"all among the %lld rows of the tables",
+				(long long)first, (long long)length,
+				(long long)x_shape(table).dim[0]);
 			return NULL;
 		}
 		return x_unsqueeze(node, x_slice_axis(node, table, 0, first, length, 1), 0);

@@ -354,8 +354,9 @@ int onnx_op_flex_attention(struct onnx_node *node)
 	WNNOperand x;
 
 	if (!onnx_type_is_float(type) || onnx_type_bits(type) < 16)
-		return onnx_refuse(node, "softmax_precision",
-				   "softmax_precision must be a type of floats of at least 16 bits");
+		return onnx_refuse(
+			node, "softmax_precision",
+			"softmax_precision must be a type of floats of at least 16 bits");
 	s.query = onnx_in(node, 0);
 	s.key = s.query ? onnx_in(node, 1) : NULL;
 	s.value = s.key ? onnx_in(node, 2) : NULL;

@@ -14,8 +14,7 @@ int onnx_window_list(struct onnx_node *node, const char *name, uint32_t rank, in
 
 	given = onnx_attr_ints(node, name, &count);
 	if (given && count != rank)
-		return onnx_refuse(node, name, "%s has %zu items instead of %u", name, count,
-				   rank);
+		return onnx_refuse(node, name, "%s has %zu items instead of %u", name, count, rank);
 	for (uint32_t i = 0; i < rank; i++) {
 		list[i] = given ? given[i] : fallback;
 		if (list[i] < 0 || list[i] >= MOST)

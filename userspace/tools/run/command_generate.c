@@ -353,15 +353,13 @@ static int build(struct generation *g)
 	int ret;
 
 	if (count >= most)
-		return complain(BAD_FILE,
-				"the prompt has %" PRIu64
-				" tokens, which leaves no room for an answer: at "
-				"most %" PRIu64
-				" are possible together; shorten it%s",
-				count, most,
-				language_takes_more(&g->language, most) ?
-					", or give a larger --context" :
-					", as the model takes no more");
+		return complain(
+			BAD_FILE,
+			"the prompt has %" PRIu64 " tokens, which leaves no room for an answer: at "
+			"most %" PRIu64 " are possible together; shorten it%s",
+			count, most,
+			language_takes_more(&g->language, most) ? ", or give a larger --context" :
+								  ", as the model takes no more");
 	ret = language_build(&g->language, &g->options, length,
 			     least(given ? given : count, LANGUAGE_BLOCK));
 	if (ret)
