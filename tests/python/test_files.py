@@ -120,6 +120,8 @@ class Files(unittest.TestCase):
                               ({"byteLength": 8}, "8 bytes"), ({"byteOffset": "x"}, "no graph")):
             self.write("listing.json", self.manifest(**changes))
             self.damaged(text, self.folder / "net.webnn", "listing.json", "other.bin")
+        self.write("listing.json", self.manifest().replace('"little"', '"big"'))
+        self.damaged("endianness is 'big', and only", self.folder / "net.webnn", "listing.json", "other.bin")
 
     def test_damaged_text(self):
         for old, new, text in (("v1", "1", "line 2: 1 stands where a version"), ("f32[1, 4]", "f23[1, 4]", "a type such as"),
