@@ -184,11 +184,18 @@ class Recorded(ToolTest):
         model = same(self.folder, "same", [3])
         y = self.array("y.npy", np.zeros(4, "f4"))
         self.refuses(3, 'it has float32 [4], output "y" is float32 [3]', "compare", model, "--expect", y)
-        self.refuses(3, 'the model has no output of this name; its outputs are "y"', "compare", model, "--expect",
-                     f"q={y}")
+        self.refuses(3, 'the model has no output of this name that has elements; there are "y"', "compare",
+                     model, "--expect", f"q={y}")
         two = save(self.folder, "two", [node("Neg", ["x"], ["a"], "neg"), node("Abs", ["x"], ["b"], "abs")],
                    [("x", [3])], [("a", [3]), ("b", [3])])
         self.refuses(3, f"--expect {y}: the model has 2 outputs: say which as OUTPUT={y}", "compare", two, "--expect", y)
+        none = self.folder / "none.npz"
+        self.refuses(3, f"{none}: No such file or directory", "compare", two, "--expect", none)
+        none.write_bytes(b"none")
+        self.refuses(3, f"{none}: this is no archive of numpy, is damaged, or has no array", "compare", two,
+                     "--expect", none, "--all")
+        empty = same(self.folder, "empty", [0])
+        self.refuses(3, f"--expect {y}: no output of the model has elements", "compare", empty, "--expect", y)
         self.refuses(USAGE, "either --with DEVICE or --expect FILE", "compare", model)
         self.refuses(USAGE, "--bisect needs --with", "compare", model, "--expect", y, "--bisect")
         self.refuses(USAGE, "there is no device 'tpu'", "compare", model, "--with", "tpu")

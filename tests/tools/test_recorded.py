@@ -137,8 +137,8 @@ class Recorded(CompareTest):
         self.assertIn("empty: it has no value of any tensor of the model", err)
         y = self.array("y.npy", np.zeros((1, 4), "f4"))
         for option in ("--all", "--bisect"):
-            self.refuses(USAGE, f"{option} needs --with, or --expect with a folder or a .npz file", "compare", model,
-                         "--expect", y, option)
+            self.refuses(USAGE, f"{option} needs --with, or one --expect with an existing folder or a .npz file", "compare",
+                         model, "--expect", y, option)
         self.refuses(USAGE, "there are npu, npu:NUMBER, sim and cpu, and onnxruntime", "compare", model, "--with", "ort")
         graph = self.folder / "saved.graph"
         self.tool("compile", model, "-o", graph)

@@ -270,9 +270,17 @@ class Usage(ToolTest):
                                ("--streams takes a number from 1 to 1024, not '0'", "bench", model,
                                 "--streams", 0),
                                ("--mean takes one number or three", "run", model, "--mean", "1,2"),
+                               ("--mean takes one number or three", "run", model, "--mean", "1,2,3,"),
+                               ("--mean takes one number or three", "run", model, "--mean", "1;2;3"),
+                               ("--mean takes one number or three", "run", model, "--mean", "1,"),
+                               ("--mean takes one number or three", "run", model, "--mean", "nan"),
                                ("--deviation must not be 0", "run", model, "--deviation", 0),
                                ("--layout must be nchw or nhwc", "run", model, "--layout", "chw"),
-                               ("--resize takes a number", "run", model, "--resize", "3y4")):
+                               ("--resize takes N or WxH, numbers from 1 to 99999, not '3y4'", "run", model,
+                                "--resize", "3y4"),
+                               ("--resize takes N or WxH", "run", model, "--resize", "123456"),
+                               ("--crop takes N or WxH", "run", model, "--crop=-5x5"),
+                               ("--sram takes a multiple of 64 bytes up to 1G", "run", model, "--sram", 100)):
             self.refuses(USAGE, text, *options)
 
     def test_files_and_devices(self):

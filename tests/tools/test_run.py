@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Tests webnn-run run: inputs of every kind, outputs of every kind: test_run.py WEBNN_RUN"""
 import re
+import struct
 import zipfile
 
 import numpy as np
@@ -214,7 +215,7 @@ class Messages(ToolTest):
         model = same(self.folder, "same", [6])
         whole = self.array("x.npy", X[0]).read_bytes()
         for damaged, text in ((whole[:5], "not a .npy file"), (whole[:40], "truncated or oversized header"),
-                              (whole[:-1], "fewer elements"), (b"x" + whole[1:], "not a .npy file"),
+                              (whole[:-1], "it has fewer elements"), (b"x" + whole[1:], "not a .npy file"),
                               (whole[:6] + b"\4" + whole[7:], "it has version 4 of the format; allowed are 1 to 3"),
                               (whole.replace(b"<f4", b">f3"), "its elements are '>f3'; allowed are float32,"),
                               (whole.replace(b"(6,)", b"(x,)"), "its shape must be a list of up to 8 sizes below 2^31"),
@@ -404,7 +405,16 @@ class Habits(ToolTest):
         np.savez(one, a)
         got, _ = self.run_model(same(self.folder, "same", [3]), "-i", one)
         np.testing.assert_array_equal(got, a)
-        one.write_bytes(one.read_bytes()[:-40])
+        # The numbers of a record of Zip64 count when those of the record at the end are the largest.
+        whole = one.read_bytes()
+        end = len(whole) - 22
+        count, _, size, at = struct.unpack("<HHII", whole[end + 8:end + 20])
+        wide = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, count, count, size, at)
+        one.write_bytes(whole[:end] + wide + struct.pack("<IIQI", 0x07064b50, 0, end, 1) +
+                        struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0))
+        got, _ = self.run_model(same(self.folder, "same", [3]), "-i", one)
+        np.testing.assert_array_equal(got, a)
+        one.write_bytes(whole[:-40])
         self.refuses(3, "one.npz: ", "run", same(self.folder, "same", [3]), "-i", one)
 
     @on_devices

@@ -129,7 +129,8 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 	if (!size)
 		return bad_type(path, descr + strlen("'descr':"));
 	if (parse_shape(array, shape + 1))
-		return bad(path, "its shape must be a list of up to 8 sizes below 2^31");
+		return bad(path, "its shape must be a list of up to 8 sizes below 2^31, with "
+				 "fewer than 2^61 elements");
 	array->bytes = array->count * size;
 	return 0;
 }
@@ -243,13 +244,13 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 	/* A file that is too short is refused before memory is allocated for its shape. */
 	if (fileno(f) >= 0 && !fstat(fileno(f), &stat) && S_ISREG(stat.st_mode) &&
 	    (uint64_t)stat.st_size < array->bytes)
-		return bad(path, "fewer elements than its shape says");
+		return bad(path, "it has fewer elements than its shape says");
 	array->data = malloc(array->bytes + 1);
 	if (!array->data)
 		return bad(path, "out of memory");
 	if (fread(array->data, 1, array->bytes, f) != array->bytes) {
 		npy_free(array);
-		return bad(path, "fewer elements than its shape says");
+		return bad(path, "it has fewer elements than its shape says");
 	}
 	if (array->big_endian)
 		swap_bytes(array);

@@ -15,6 +15,9 @@
 #define END_SIZE  22 /* size of the record at the end of the archive, without its comment */
 #define ITEM_SIZE 46 /* size of an item of the directory, without its names */
 #define HEAD_SIZE 30 /* size of the header before a file's data, without its names */
+/* Sizes of the record at the end of a Zip64 archive, and of the one that says where that is. */
+#define WIDE_END_SIZE	56
+#define WIDE_PLACE_SIZE 20
 /* The most bytes of an array, packed or not: 16 GiB. */
 #define MOST_SIZE ((uint64_t)1 << 34)
 
@@ -52,6 +55,24 @@ struct archive {
 };
 
 /*
+ * Reads where the directory is in an archive whose directory begins at 4 GiB or later, or has
+ * 65535 items or more: from the record of Zip64, whose place stands before the record at @end.
+ */
+static void read_wide_end(struct archive *archive, uint64_t end)
+{
+	uint8_t place[WIDE_PLACE_SIZE], record[WIDE_END_SIZE];
+
+	if (end < sizeof(place) ||
+	    !read_at(archive->file, end - sizeof(place), place, sizeof(place)) ||
+	    memcmp(place, "PK\6\7", 4) ||
+	    !read_at(archive->file, number(place + 8, 8), record, sizeof(record)) ||
+	    memcmp(record, "PK\6\6", 4))
+		return;
+	archive->left = number(record + 32, 8);
+	archive->at = number(record + 48, 8);
+}
+
+/*
  * Finds the directory by the record at the end, which a comment of at most 64 KiB may follow.
  * Returns false after a failure.
  */
@@ -59,10 +80,11 @@ static bool find_directory(struct archive *archive)
 {
 	uint8_t *tail = NULL;
 	bool found = false;
-	off_t size;
+	off_t size, whole;
 
 	if (fseeko(archive->file, 0, SEEK_END) || (size = ftello(archive->file)) < END_SIZE)
 		return false;
+	whole = size;
 	if (size > END_SIZE + UINT16_MAX)
 		size = END_SIZE + UINT16_MAX;
 	tail = malloc((size_t)size);
@@ -73,6 +95,8 @@ static bool find_directory(struct archive *archive)
 			if (found) {
 				archive->left = number(tail + i + 10, 2);
 				archive->at = number(tail + i + 16, 4);
+				if (archive->left == UINT16_MAX || archive->at == UINT32_MAX)
+					read_wide_end(archive, (uint64_t)(whole - size + i));
 			}
 		}
 	free(tail);
@@ -158,6 +182,26 @@ bool npz_is(const char *path)
 	return length > 4 && !strcmp(path + length - 4, ".npz");
 }
 
+/* Says why find() found nothing in an archive. Always returns -1. */
+static int bad_archive(const char *path, const FILE *file)
+{
+	return bad(path, file ? "this is no archive of numpy, is damaged, or has no array" :
+				strerror(errno));
+}
+
+int npz_check(const char *path)
+{
+	struct item item;
+	FILE *file;
+	int ret = find(path, NULL, &item, &file);
+
+	if (ret < 0)
+		bad_archive(path, file);
+	if (file)
+		fclose(file);
+	return ret < 0 ? -1 : 0;
+}
+
 bool npz_has(const char *path, const char *name)
 {
 	struct item item;
@@ -189,7 +233,9 @@ static int too_big(const char *path, const struct item *item)
 
 	warnx("%s: \"%s\" has %" PRIu64 " bytes, at most %" PRIu64 " are read%s", path, item->name,
 	      item->size > item->packed ? item->size : item->packed, most,
-	      item->method == 8 ? " of a packed array: numpy.savez writes one that is not" : "");
+	      item->method == 8 ?
+		      " of a packed array: write it with numpy.savez, which does not pack" :
+		      "");
 	return -1;
 }
 
@@ -205,6 +251,8 @@ static int unpack(struct npy *array, const char *path, const struct item *item, 
 	if (item->method != 0 && item->method != 8)
 		return bad(path, "it is packed in a way that is not known: write it with "
 				 "numpy.savez");
+	if (!item->size)
+		return bad(path, "an array in it is empty: it has not even a header");
 	if (!read_at(file, item->offset, head, sizeof(head)) || memcmp(head, "PK\3\4", 4))
 		return bad(path, "the archive is damaged");
 	packed = malloc((size_t)item->packed + 1);
@@ -213,8 +261,8 @@ static int unpack(struct npy *array, const char *path, const struct item *item, 
 	    read_at(file, item->offset + HEAD_SIZE + number(head + 26, 2) + number(head + 28, 2),
 		    packed, (size_t)item->packed) &&
 	    (item->method ? inflate_all(packed, item, data) : item->packed == item->size)) {
-		inner = item->size ? fmemopen(data, (size_t)item->size, "rb") : NULL;
-		ret = inner ? npy_read(array, inner, path) : bad(path, "an array in it is empty");
+		inner = fmemopen(data, (size_t)item->size, "rb");
+		ret = inner ? npy_read(array, inner, path) : bad(path, strerror(errno));
 		if (inner)
 			fclose(inner);
 	} else {
@@ -241,9 +289,11 @@ int npz_load(struct npy *array, const char *path, const char *name)
 	if (!ret)
 		ret = unpack(array, path, &item, file);
 	else if (ret < 0)
-		bad(path, file ? "it is no archive of numpy" : strerror(errno));
+		bad_archive(path, file);
 	else if (name)
 		warnx("%s: none of its %d arrays is called \"%s\"", path, ret, name);
+	else
+		bad(path, "it has several arrays, but one is needed");
 	if (file)
 		fclose(file);
 	return ret ? -1 : 0;

@@ -70,10 +70,11 @@ static void choose_set(struct comparison *comparison, struct argp_state *state)
 	if (comparison->with || comparison->set)
 		return;
 	if (comparison->bisect)
-		argp_error(state, "--bisect needs --with, or --expect with a folder or a .npz file "
-				  "that has what is inside of the model");
+		argp_error(state, "--bisect needs --with, or one --expect with an existing folder "
+				  "or a .npz file that has what is inside of the model");
 	if (comparison->all)
-		argp_error(state, "--all needs --with, or --expect with a folder or a .npz file");
+		argp_error(state, "--all needs --with, or one --expect with an existing folder or "
+				  "a .npz file");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -155,6 +156,11 @@ static int no_output(const struct target *target, const struct pair *pair)
 	char names[600] = "";
 	size_t used = 0;
 
+	if (!target->output_count)
+		return complain(BAD_FILE,
+				"--expect %s: no output of the model has elements, so there is "
+				"nothing to compare",
+				pair->text);
 	if (!*pair->name)
 		return complain(BAD_FILE,
 				"--expect %s: the model has %zu outputs: say which as OUTPUT=%s",
@@ -163,8 +169,9 @@ static int no_output(const struct target *target, const struct pair *pair)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s\"%s\"",
 					 i ? ", " : "", target->results[i].name);
 	return complain(BAD_FILE,
-			"--expect %s=%s: the model has no output of this name; its outputs are %s",
-			pair->name, pair->text, used ? names : "all without elements");
+			"--expect %s=%s: the model has no output of this name that has elements; "
+			"there are %s",
+			pair->name, pair->text, names);
 }
 
 static int compare_recorded(struct comparison *comparison, const struct target *target)
@@ -408,7 +415,9 @@ static int prepare(struct comparison *comparison, struct subject *subject)
 {
 	const struct options *common = &comparison->options;
 	const uint64_t seed = 1;
-	int ret = subject_open(subject, common);
+	int ret = comparison->set && npz_is(comparison->set) && npz_check(comparison->set) ?
+			  BAD_FILE :
+			  subject_open(subject, common);
 
 	if (!ret && subject->saved &&
 	    (comparison->all || comparison->bisect || comparison->onnxruntime))
@@ -460,7 +469,14 @@ static int compare(struct comparison *comparison, struct subject *subject, struc
 	if (!ret)
 		ret = comparison->all ? compare_all(comparison, subject, got, expected) :
 					compare_outputs(comparison, subject, got, expected);
-	if (!ret && comparison->set && !comparison->compared)
+	/* With --all, these are the tensors that have a recorded value. */
+	if (!ret && comparison->set && !comparison->compared && comparison->all &&
+	    comparison->tensors.count)
+		ret = complain(BAD_MODEL,
+			       "%s: no tensor that has another value to be compared with can be "
+			       "computed alone",
+			       common->model);
+	else if (!ret && comparison->set && !comparison->compared)
 		ret = complain(BAD_FILE, "%s: it has no value of %s of the model",
 			       comparison->onnxruntime ? "onnxruntime" : comparison->set,
 			       comparison->all ? "any tensor" : "an output");

@@ -23,17 +23,20 @@ uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const cha
 	return number;
 }
 
-static uint64_t parse_bytes(const char *text, uint64_t least, uint64_t most, const char *option,
-			    struct argp_state *state)
+/* The sizes that the library takes for the on-chip memory of sim: multiples of this, to 1 GiB. */
+#define SRAM_ALIGN 64
+#define MAX_SRAM   (UINT64_C(1) << 30)
+
+static uint64_t parse_sram(const char *text, struct argp_state *state)
 {
 	uint64_t bytes = 0;
 
-	if (!size_text_read(text, &bytes) || bytes < least || bytes > most)
+	if (!size_text_read(text, &bytes) || !bytes || bytes > MAX_SRAM || bytes % SRAM_ALIGN)
 		argp_error(
 			state,
-			"%s takes a number of bytes from %llu to %llu, with K, M or G behind it for "
-			"KiB, MiB or GiB, not '%s'",
-			option, (unsigned long long)least, (unsigned long long)most, text);
+			"--sram takes a multiple of %d bytes up to 1G, with K, M or G behind the "
+			"number for KiB, MiB or GiB, not '%s'",
+			SRAM_ALIGN, text);
 	return bytes;
 }
 
@@ -181,7 +184,7 @@ static error_t parse_model(int key, char *arg, struct argp_state *state)
 		options->npu_only = true;
 		return 0;
 	case KEY_SRAM:
-		options->sram_bytes = parse_bytes(arg, 1, UINT32_MAX, "--sram", state);
+		options->sram_bytes = parse_sram(arg, state);
 		return 0;
 	case KEY_OUTPUTS:
 		pairs_add(&options->cuts, "", false, "--outputs", state);
@@ -245,40 +248,45 @@ static const struct argp_option input_options[] = {
 	{ 0 }
 };
 
+#define MAX_SIDE 99999 /* pixels */
+
 /* Parses "WxH"; a single "N" sets @width, and @height to 0. */
 static void parse_size(const char *text, uint32_t *width, uint32_t *height, const char *option,
 		       struct argp_state *state)
 {
-	unsigned int w, h;
-	char rest;
+	const char *x = strchr(text, 'x');
+	unsigned long w = strtoul(text, NULL, 10), h = x ? strtoul(x + 1, NULL, 10) : 0;
+	bool good = strspn(text, "0123456789x") == strlen(text) && (!x || !strchr(x + 1, 'x'));
 
-	if (sscanf(text, "%5ux%5u%c", &w, &h, &rest) == 2 && w && h) {
-		*width = w;
-		*height = h;
-	} else {
-		*width = (uint32_t)parse_number(text, 1, 99999, option, state);
-		*height = 0;
-	}
+	if (!good || !w || w > MAX_SIDE || (x && (!h || h > MAX_SIDE)))
+		argp_error(state, "%s takes N or WxH, numbers from 1 to %d, not '%s'", option,
+			   MAX_SIDE, text);
+	*width = (uint32_t)w;
+	*height = (uint32_t)h;
 }
 
 static void parse_channels(const char *text, double numbers[3], const char *option,
 			   struct argp_state *state)
 {
+	const char *at = text;
 	double n[3];
-	char rest;
+	int count = 0;
 
-	switch (sscanf(text, "%lf,%lf,%lf%c", &n[0], &n[1], &n[2], &rest)) {
-	case 1:
-		if (strchr(text, ','))
+	for (char *end;; at = end + 1) {
+		n[count] = strtod(at, &end);
+		if (end == at || !isfinite(n[count++]))
+			count = 0;
+		if (!count || count == 3 || *end != ',') {
+			at = end;
 			break;
-		n[1] = n[2] = n[0];
-		/* fallthrough */
-	case 3:
-		memcpy(numbers, n, sizeof(n));
-		return;
+		}
 	}
-	argp_error(state, "%s takes one number or three with commas between, not '%s'", option,
-		   text);
+	if (*at || !count || count == 2)
+		argp_error(state, "%s takes one number or three with commas between, not '%s'",
+			   option, text);
+	if (count == 1)
+		n[1] = n[2] = n[0];
+	memcpy(numbers, n, sizeof(n));
 }
 
 static error_t parse_picture(int key, char *arg, struct argp_state *state)

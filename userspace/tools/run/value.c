@@ -67,7 +67,7 @@ int value_make(struct value *value, int code, const char *about, WNNStringView n
 			"smaller dimensions",
 			about, text, INT32_MAX);
 	return complain(
-		code,
+		BAD_DEVICE,
 		"%s: too little memory is free for an array of %s, which takes %zu bytes: set "
 		"smaller dimensions, or end other programs",
 		about, text, bytes_of(type, (size_t)count));

@@ -31,7 +31,7 @@ int value_init(struct value *value, WNNStringView name, WNNOperandDataType type,
 	       const uint32_t *shape);
 /*
  * Makes a value like value_init(), but reports a failure by a message that begins with @about.
- * Returns DONE or @code.
+ * Returns DONE, BAD_DEVICE when memory is exhausted, or else @code.
  */
 int value_make(struct value *value, int code, const char *about, WNNStringView name,
 	       WNNOperandDataType type, uint32_t rank, const uint32_t *shape);

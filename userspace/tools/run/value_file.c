@@ -199,6 +199,7 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	uint64_t count = 1;
 	size_t held;
 	bool rest;
+	int ret;
 
 	if (type == WNNOperandDataType_Undefined)
 		return refuse_type(path, tensor->data_type);
@@ -228,10 +229,10 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 			"%s: the tensor in this file is damaged: it has %zu elements%s, but its "
 			"shape has %" PRIu64 "; save it again",
 			path, held, rest ? " and a part of one" : "", count);
-	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
-		return BAD_FILE;
-	copy_elements(tensor, value);
-	return DONE;
+	ret = value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape);
+	if (!ret)
+		copy_elements(tensor, value);
+	return ret;
 }
 
 static int load_tensor(const char *path, struct value *value)
