@@ -41,7 +41,7 @@ class Info(Reports):
         self.assertEqual({o["operator"]: o["nodes"] for o in info["operators"]},
                          {"MatMul": 2, "Relu": 1, "Add": 1})
         self.assertFalse(info["runs"])
-        self.assertIn("set them with --dim NAME=N or --shape x=N,N,...", info["problem"])
+        self.assertIn("set them with --dim NAME=N (those that have a name) or --shape x=N,N,...", info["problem"])
         self.assertIn('the shape of input "x" has dimensions without a size, [N, 6]', info["problem"])
         self.assertIn("float [N, 6]", text)
 

@@ -186,6 +186,8 @@ class Messages(ToolTest):
         model, _ = perceptron(self.folder)
         self.refuses(2, 'the shape of input "x" has dimensions without a size, [N, 6]: set them with --dim', "run", model,
                      "--random", 1)
+        self.refuses(2, 'input "x" may have any number of dimensions: set its shape with --shape x=N,N,...', "run",
+                     same(self.folder, "any", None), "--random", 1)
         self.refuses(3, 'input "x", float32 [2, 6], has no value', "run", model, "--dim", "N=2")
         self.refuses(2, "(there are: N)", "run", model, "--dim", "M=2")
         self.refuses(3, "the model has no input of this name; its inputs are: x", "run", model, "--fill", "z=1")
@@ -210,6 +212,8 @@ class Messages(ToolTest):
             self.refuses(3, f"{name}: cannot be read: No such file or directory", "run", model, "--dim", "N=1", "-i",
                          self.folder / name)
         self.refuses(3, "cannot be read: Is a directory", "run", model, "--dim", "N=1", "-i", self.folder)
+        self.refuses(3, "/dev/zero: this is a pipe or a device: save its bytes to a file", "run", model, "--dim", "N=1",
+                     "-i", "/dev/zero")
 
     def test_damaged_npy(self):
         model = same(self.folder, "same", [6])

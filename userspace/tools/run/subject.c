@@ -27,6 +27,20 @@ static int view_length(WNNStringView view)
 	return (int)view.length;
 }
 
+/* Returns whether an earlier dimension of the inputs has the name of dimension @dim of @input. */
+static bool is_named_before(WNNOnnxValueInfoArray inputs, size_t input, size_t dim)
+{
+	WNNStringView name = inputs.data[input].dimensions[dim].name;
+
+	for (size_t i = 0; i <= input; i++)
+		for (size_t k = 0; inputs.data[i].rank != WNN_ONNX_RANK_UNKNOWN &&
+				   k < (i < input ? inputs.data[i].rank : dim);
+		     k++)
+			if (same_view(inputs.data[i].dimensions[k].name, name))
+				return true;
+	return false;
+}
+
 /* Lists the names of the dimensions that can be set, for a message. */
 static void list_dimensions(const struct subject *subject, char *text, size_t room)
 {
@@ -40,7 +54,7 @@ static void list_dimensions(const struct subject *subject, char *text, size_t ro
 		     k++) {
 			WNNStringView name = inputs.data[i].dimensions[k].name;
 
-			if (name.length)
+			if (name.length && !is_named_before(inputs, i, k))
 				used += (size_t)snprintf(text + used, room - used, "%s%.*s",
 							 used ? ", " : "", view_length(name),
 							 name.data);
@@ -333,15 +347,12 @@ static int load_files(struct subject *subject)
 	return DONE;
 }
 
-/* Describes an open shape, with the names of its dimensions. */
+/* Describes an open shape of known rank, with the names of its dimensions. */
 static void describe_shape(const WNNOnnxValueInfo *info, char *text, size_t room)
 {
-	size_t used = 0;
+	size_t used = (size_t)snprintf(text, room, "[");
 
-	snprintf(text, room, "of any rank");
-	if (info->rank != WNN_ONNX_RANK_UNKNOWN)
-		used = (size_t)snprintf(text, room, "[");
-	for (size_t i = 0; used && i < info->rank && used < room; i++) {
+	for (size_t i = 0; i < info->rank && used < room; i++) {
 		const WNNOnnxDimension *dim = &info->dimensions[i];
 		const char *comma = i ? ", " : "";
 
@@ -353,7 +364,7 @@ static void describe_shape(const WNNOnnxValueInfo *info, char *text, size_t room
 						 dim->name.length ? view_length(dim->name) : 1,
 						 dim->name.length ? dim->name.data : "?");
 	}
-	if (used && used < room)
+	if (used < room)
 		snprintf(text + used, room - used, "]");
 }
 
@@ -361,11 +372,18 @@ static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *
 {
 	char shape[400];
 
+	if (info->rank == WNN_ONNX_RANK_UNKNOWN)
+		return complain(
+			BAD_MODEL,
+			"%s: input \"%.*s\" may have any number of dimensions: set its shape with "
+			"--shape %.*s=N,N,...",
+			subject->options->model, view_length(info->name), info->name.data,
+			view_length(info->name), info->name.data);
 	describe_shape(info, shape, sizeof(shape));
 	return complain(
 		BAD_MODEL,
 		"%s: the shape of input \"%.*s\" has dimensions without a size, %s: set them with "
-		"--dim NAME=N or --shape %.*s=N,N,...",
+		"--dim NAME=N (those that have a name) or --shape %.*s=N,N,...",
 		subject->options->model, view_length(info->name), info->name.data, shape,
 		view_length(info->name), info->name.data);
 }
@@ -380,10 +398,18 @@ bool subject_is_open(const struct subject *subject, char *text, size_t room)
 
 		if (info->kind != WNNOnnxKind_Tensor || shape_is_known(info))
 			continue;
+		if (info->rank == WNN_ONNX_RANK_UNKNOWN) {
+			snprintf(text, room,
+				 "input \"%.*s\" may have any number of dimensions: set its shape "
+				 "with --shape %.*s=N,N,...",
+				 view_length(info->name), info->name.data, view_length(info->name),
+				 info->name.data);
+			return true;
+		}
 		describe_shape(info, shape, sizeof(shape));
 		snprintf(text, room,
 			 "the shape of input \"%.*s\" has dimensions without a size, %s: set them "
-			 "with --dim NAME=N or --shape %.*s=N,N,...",
+			 "with --dim NAME=N (those that have a name) or --shape %.*s=N,N,...",
 			 view_length(info->name), info->name.data, shape, view_length(info->name),
 			 info->name.data);
 		return true;
@@ -497,6 +523,11 @@ static int read_bytes(const char *path, struct value *value)
 	file = fopen(path, "rb");
 	if (!file || fstat(fileno(file), &stat))
 		ret = complain_unread(path, errno);
+	else if (!S_ISREG(stat.st_mode))
+		ret = complain(BAD_FILE,
+			       "%s: this is a pipe or a device: save its bytes to a file, and give "
+			       "that for input \"%s\"",
+			       path, value->name);
 	else if ((uint64_t)stat.st_size != value->size)
 		ret = complain(
 			BAD_FILE,
@@ -577,9 +608,12 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	int ret;
 
 	*value = (struct value){ 0 };
+	snprintf(about, sizeof(about), "%s: input \"%.*s\"", subject->options->model,
+		 view_length(info.name), info.name.data);
 	if ((info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined) &&
 	    subject->options->cuts.count)
-		ret = value_init(value, info.name, WNNOperandDataType_Float32, 0, NULL);
+		ret = value_make(value, BAD_DEVICE, about, info.name, WNNOperandDataType_Float32, 0,
+				 NULL);
 	else if (info.kind != WNNOnnxKind_Tensor)
 		ret = complain(BAD_MODEL,
 			       "%s: input \"%.*s\" is a sequence, map or optional value, but only "
@@ -593,14 +627,12 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 			subject->options->model, view_length(info.name), info.name.data,
 			view_length(info.elementType), info.elementType.data);
 	else if (!shape_is_known(&info) && subject->options->cuts.count)
-		ret = value_init(value, info.name, info.dataType, 0, NULL);
+		ret = value_make(value, BAD_DEVICE, about, info.name, info.dataType, 0, NULL);
 	else if (!shape_is_known(&info))
 		ret = shape_is_open(subject, &info);
 	else {
 		for (size_t i = 0; i < info.rank && i < VALUE_MAX_RANK; i++)
 			shape[i] = (uint32_t)info.dimensions[i].size;
-		snprintf(about, sizeof(about), "%s: input \"%.*s\"", subject->options->model,
-			 view_length(info.name), info.name.data);
 		ret = value_make(value, BAD_DEVICE, about, info.name, info.dataType,
 				 (uint32_t)info.rank, shape);
 		if (!ret)
