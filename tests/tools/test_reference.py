@@ -85,6 +85,17 @@ class Runtime(CompareTest):
 
         fails(str(temporary),
               "python3, which runs ONNX Runtime, cannot be started: No such file or directory; install python3", 4)
+        odd = self.folder / os.fsdecode(b"\xff")
+        odd.mkdir()
+        (odd / model.name).write_bytes(model.read_bytes())
+        done = subprocess.run([PROGRAM, "compare", odd / model.name, "-d", "cpu", "--with", "onnxruntime"], check=False,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"the path of this folder is not UTF-8", done.stderr)
+        done = subprocess.run([PROGRAM, "compare", model, "-d", "cpu", "--with", "onnxruntime"], check=False,
+                              capture_output=True, text=True, env={**os.environ, "TMPDIR": str(self.folder / "none")})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(f"temporary files cannot be made in {self.folder / 'none'}: No such file or directory", done.stderr)
         wrapper = self.folder / "python3"
         for script, text, status in (
                 (f'exec {sys.executable} -I -S "$@"',

@@ -297,7 +297,7 @@ class Outputs(ToolTest):
         self.tool("run", self.model, "-i", self.x, "-o", f"/a/b={out}")
         np.testing.assert_array_equal(np.load(out), [-1, -4, 2, -3])
         self.refuses(3, "the model has 2 outputs", "run", self.model, "-i", self.x, "-o", out)
-        self.refuses(3, "there is no such output", "run", self.model, "-i", self.x, "-o", f"q={out}")
+        self.refuses(3, 'there is no such output; there are "/a/b", "e"', "run", self.model, "-i", self.x, "-o", f"q={out}")
         self.refuses(3, "none/n.npy", "run", self.model, "-i", self.x, "-o",
                      f"e={self.folder / 'none' / 'n.npy'}")
 

@@ -147,9 +147,9 @@ static void *run_stream(void *argument)
 		if (has_room(stream))
 			stream->ret = target_dispatch(&stream->target);
 		else
-			stream->ret = complain(
-				BAD_DEVICE,
-				"too little memory is free for the times: give fewer --repeats");
+			stream->ret = complain(BAD_DEVICE,
+					       "too little memory is free for the times: give fewer "
+					       "--repeats or a shorter --duration");
 		now = nanoseconds();
 		if (!stream->ret)
 			stream->ns[stream->count++] = now - begin;
@@ -168,7 +168,8 @@ static int gather(struct bench *bench)
 	bench->ns = calloc(bench->count, sizeof(*bench->ns));
 	if (!bench->ns)
 		return complain(BAD_DEVICE,
-				"too little memory is free for the times: give fewer --repeats");
+				"too little memory is free for the times: give fewer --repeats or a "
+				"shorter --duration");
 	for (size_t i = 0; i < bench->stream_count; i++) {
 		const struct stream *stream = &bench->streams[i];
 
@@ -197,7 +198,9 @@ static int measure(struct bench *bench)
 	for (started = 1; started < bench->stream_count && !ret; started++)
 		if (pthread_create(&bench->streams[started].thread, NULL, run_stream,
 				   &bench->streams[started]))
-			ret = complain(BAD_DEVICE, "--streams: there is no thread for stream %zu",
+			ret = complain(BAD_DEVICE,
+				       "--streams: there is no thread for stream %zu; give fewer, "
+				       "or raise the limit of threads (ulimit -u)",
 				       started + 1);
 	if (ret)
 		exit(ret);

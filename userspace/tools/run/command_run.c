@@ -200,9 +200,22 @@ static int step_file(const struct run *run, const struct value *value, const cha
 	else if (step == DROP_PART)
 		unlink(part);
 	else if (rename(part, path))
-		ret = complain(BAD_FILE, "%s: %s", path, strerror(errno));
+		ret = complain_unwritten(path, errno);
 	free(part);
 	return ret;
+}
+
+/* Complains about an argument of --output that is for no output. Returns BAD_FILE. */
+static int no_output(const struct target *target, const struct pair *pair)
+{
+	size_t count = target->empty_count + target->output_count, used = 0;
+	char names[600] = "";
+
+	for (size_t i = 0; i < count && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s\"%s\"",
+					 i ? ", " : "", target->results[i].name);
+	return complain(BAD_FILE, "--output %s=%s: there is no such output; there are %s",
+			pair->name, pair->text, names);
 }
 
 static int step_named(const struct run *run, const struct target *target, enum step step)
@@ -225,8 +238,7 @@ static int step_named(const struct run *run, const struct target *target, enum s
 					pair->text, target->empty_count + target->output_count,
 					pair->text);
 		if (!found)
-			return complain(BAD_FILE, "--output %s=%s: there is no such output",
-					pair->name, pair->text);
+			return no_output(target, pair);
 		/* A file without %r in its name is written by rank 0 alone. */
 		if (run->ranks.rank && !ranks_has_number(pair->text))
 			continue;
@@ -266,10 +278,7 @@ static int step_all(const struct run *run, const struct target *target, enum ste
 	if (ret || !run->folder || (run->ranks.rank && !ranks_has_number(run->folder)))
 		return ret;
 	folder = ranks_path(&run->ranks, run->folder);
-	ret = folder ? step_folder(run, target, folder, step) :
-		       complain(BAD_DEVICE,
-				"too little memory is free for the tensors of the model: end other "
-				"programs, or set smaller dimensions");
+	ret = folder ? step_folder(run, target, folder, step) : complain_memory(run->folder);
 	free(folder);
 	return ret;
 }
@@ -331,13 +340,21 @@ static bool is_before(const struct value *value, size_t a, size_t b)
 	return x > y;
 }
 
-static void print_top(const struct value *value, size_t top, char *const *labels,
-		      size_t label_count)
+static int print_top(const struct value *value, size_t top, char *const *labels,
+		     size_t label_count)
 {
 	size_t count = 0;
-	size_t *best = calloc(top + 1, sizeof(*best));
+	size_t *best;
 
-	for (size_t i = 0; best && i < value->count; i++) {
+	if (top > value->count)
+		top = value->count;
+	best = calloc(top + 1, sizeof(*best));
+	if (!best)
+		return complain(BAD_DEVICE,
+				"output \"%s\": too little memory is free to sort its elements; give "
+				"a smaller number with --top",
+				value->name);
+	for (size_t i = 0; i < value->count; i++) {
 		size_t at = count < top ? count++ : top;
 
 		/*
@@ -352,6 +369,7 @@ static void print_top(const struct value *value, size_t top, char *const *labels
 		       best[i] < label_count ? labels[best[i]] : "",
 		       best[i] < label_count ? "  #" : "#", best[i]);
 	free(best);
+	return DONE;
 }
 
 /*
@@ -399,7 +417,7 @@ static int print(const struct run *run, const struct target *target)
 		if (run->print)
 			value_print(&target->results[i], stdout);
 		if (run->top)
-			print_top(&target->results[i], run->top, labels, label_count);
+			ret = print_top(&target->results[i], run->top, labels, label_count);
 	}
 	for (size_t i = 0; i < label_count; i++)
 		free(labels[i]);

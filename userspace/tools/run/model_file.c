@@ -17,7 +17,10 @@
 
 #include "run.h"
 
-/* Returns the mapped file, or MAP_FAILED with errno. */
+/*
+ * Returns the mapped file, or MAP_FAILED with errno; for a folder that is EISDIR, for an empty file
+ * ENODATA.
+ */
 static void *map(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
@@ -28,7 +31,9 @@ static void *map(const char *path, size_t *size)
 		return bytes;
 	if (!fstat(fd, &stat)) {
 		*size = (size_t)stat.st_size;
-		bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+		errno = S_ISDIR(stat.st_mode) ? EISDIR : ENODATA;
+		if (*size && !S_ISDIR(stat.st_mode))
+			bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
 	}
 	error = errno;
 	close(fd);

@@ -128,18 +128,45 @@ static int write_inputs(const struct onnx_runtime *runtime, const struct subject
 	return ret;
 }
 
+/* Refuses a path that JSON cannot hold. Returns DONE, or an exit code after a message. */
+static int check_path(const char *path)
+{
+	json_t *text = json_text(WNN_STR(path));
+	int ret = DONE;
+
+	/* json_text() replaces what is not UTF-8. */
+	if (!text)
+		ret = complain_memory(path);
+	else if (strcmp(json_string_value(text), path) != 0)
+		ret = complain(BAD_FILE,
+			       "%s: the path of this folder is not UTF-8, which the JSON for ONNX "
+			       "Runtime needs; use another folder for the model or, with TMPDIR, for "
+			       "temporary files",
+			       path);
+	json_decref(text);
+	return ret;
+}
+
 static int write_job(const struct onnx_runtime *runtime, const struct subject *subject,
 		     const char *const *names, size_t count)
 {
-	char *from = strdup(subject->options->model), *folder = NULL;
+	const char *path = subject->options->model;
+	char *from = strdup(path), *folder = NULL;
 	char *job = path_of(runtime, "job.json"), *model = path_of(runtime, "model.onnx"),
 	     *answer = path_of(runtime, "answer.json");
 	json_t *inputs = json_object(), *outputs = json_array(), *root = NULL;
-	int ret;
+	int ret = DONE;
 
 	if (from)
 		folder = realpath(dirname(from), NULL);
-	ret = inputs ? write_inputs(runtime, subject, inputs) : DONE;
+	if (from && !folder && errno != ENOMEM)
+		ret = complain_unread(path, errno);
+	if (!ret && folder)
+		ret = check_path(folder);
+	if (!ret)
+		ret = check_path(runtime->folder);
+	if (!ret && inputs)
+		ret = write_inputs(runtime, subject, inputs);
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(outputs, json_text(WNN_STR(names[i])));
 	if (!ret && job && model && answer && folder)
@@ -244,6 +271,24 @@ static int read_answer(struct onnx_runtime *runtime)
 	return ret;
 }
 
+/* Returns what helps when python3 does not start, as the end of a message. */
+static const char *way_out(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "; install python3, or put it on the PATH";
+	case EACCES:
+		return "; let this user run the python3 of the PATH, and look into the folders of "
+		       "the PATH";
+	case EAGAIN:
+	case ENOMEM:
+		return "; end other programs, or raise the limits of processes (ulimit -u) and "
+		       "memory (ulimit -v)";
+	default:
+		return "";
+	}
+}
+
 int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject,
 		     const char *const *names, size_t count)
 {
@@ -255,9 +300,11 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 		 temporary && *temporary ? temporary : "/tmp");
 	if (!mkdtemp(runtime->folder)) {
 		error = errno;
-		ret = complain(BAD_FILE, "%s: %s", runtime->folder, strerror(error));
 		*runtime->folder = 0;
-		return ret;
+		return complain(BAD_FILE,
+				"a folder for temporary files cannot be made in %s: %s; set TMPDIR "
+				"to a folder in which this user may write and that has room",
+				temporary && *temporary ? temporary : "/tmp", strerror(error));
 	}
 	runtime->result = path_of(runtime, "result.npz");
 	if (!runtime->result)
@@ -271,10 +318,7 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 	if (error)
 		return complain(BAD_DEVICE,
 				"python3, which runs ONNX Runtime, cannot be started: %s%s",
-				strerror(error),
-				error == ENOENT || error == EACCES ?
-					"; install python3, or put it on the PATH" :
-					"");
+				strerror(error), way_out(error));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return read_answer(runtime);
