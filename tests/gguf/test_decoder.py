@@ -391,7 +391,8 @@ class Decoder(unittest.TestCase):
         # A cache that is updated in place needs no output of the file.
         self.run_tool("-p", "a", "-n", 3, "--past", "old_")
         self.save(pair_json(), SHARED, past="old_", present="new_")
-        self.refuses('its input "old_0.key" has no output "present.0.key": give --present', "--past", "old_")
+        self.refuses('its input "old_0.key" has no output "present.0.key": give --present, with which the names '
+                     "of outputs with extended caches begin", "--past", "old_")
         done = self.run_tool("-p", "a", "-n", 3, "--past", "old_", "--present", "new_", "--temperature", 0)
         self.assertEqual(done.stdout, self.text_of(self.weights.expect([small_model.CHARACTERS.index("a")], 3)) + b"\n")
 
@@ -414,6 +415,10 @@ class Decoder(unittest.TestCase):
         for tokenizer, message in (
                 (pair_json(model={"type": "Unigram", "vocab": {"a": 0}}),
                  'tokenizer.json: its model is "Unigram", which cannot be used; BPE can'),
+                (pair_json(model={"type": "BPE", "vocab": {"a": 0}}),
+                 "tokenizer.json: its model has no merges, which one of the kind BPE needs"),
+                (pair_json(pre_tokenizer={**BYTES, "add_prefix_space": True}),
+                 "tokenizer.json: its pre_tokenizer puts a space before each text (add_prefix_space), which cannot be done"),
                 (pair_json(normalizer={"type": "Lowercase"}),
                  "tokenizer.json: its normalizer or pre_tokenizer \"Lowercase\" changes texts in a way that is unknown; known "
                  "are NFC and none"),
@@ -447,12 +452,20 @@ class Decoder(unittest.TestCase):
             onnx.save(part, self.path)
             self.refuses(f'it is no decoder of texts: it has no input "{missing}"; needed are input_ids, attention_mask '
                          'and inputs that begin with "past_key_values." (--past)')
-        for output in model.graph.output:
-            if output.name == "logits":
-                del output.type.tensor_type.shape.dim[0]
+        logits = next(o for o in model.graph.output if o.name == "logits")
+        del logits.type.tensor_type.shape.dim[0]
         onnx.save(model, self.path)
         self.refuses(f'its output "logits" is float [tokens, {self.count}]; it has to be [batch, tokens, vocabulary] of '
                      'float or float16, with a known vocabulary')
+        logits.type.tensor_type.ClearField("shape")
+        onnx.save(model, self.path)
+        self.refuses('its output "logits" is float of unknown shape; it has to be [batch, tokens, vocabulary] of float or '
+                     'float16, with a known vocabulary')
+        cache = next(i for i in model.graph.input if i.name == "past_key_values.0.key")
+        cache.type.tensor_type.ClearField("shape")
+        onnx.save(model, self.path)
+        self.refuses('its input "past_key_values.0.key" is float of unknown shape; it has to be [batch, heads, positions, '
+                     'size] of float or float16, with known heads and size')
 
 
 if __name__ == "__main__":

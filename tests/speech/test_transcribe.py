@@ -264,10 +264,10 @@ class Transcribe(unittest.TestCase):
             (self.folder / name).unlink()
             self.refuses(message)
         absent = self.folder / "absent"
-        for path in (absent, self.path):
+        for path, reason in ((absent, "this folder cannot be read: No such file or directory; give the one that has"),
+                             (self.path, "it is no folder: give the one that has")):
             done = self.run_tool(status=2, folder=path)
-            self.assertEqual(done.stderr.decode(),
-                             f"webnn-run: {path}: it is no folder: give the one that has encoder_model.onnx\n")
+            self.assertEqual(done.stderr.decode(), f"webnn-run: {path}: {reason} encoder_model.onnx\n")
         self.save()
         done = self.run_tool(status=3, path=absent)
         self.assertEqual(done.stderr.decode(), f"webnn-run: {absent}: cannot be read: No such file or directory\n")
@@ -299,7 +299,8 @@ class Transcribe(unittest.TestCase):
         for i, token in enumerate(none):
             token["id"] = len(CHARACTERS) + i
         self.save(tokenizer=tokenizer(added_tokens=none))
-        no_languages = "tokenizer.json has no languages between <|startoftranscript|> and <|translate|>: give --language"
+        no_languages = ("no token of a language follows <|startoftranscript|> in tokenizer.json: give --language, or the "
+                        "tokenizer.json of this model")
         self.refuses(no_languages)
         # These tokens are too short to be a code between <| and |>.
         short = {"<|en|>": "a~", "<|de|>": "b~"}
@@ -364,7 +365,8 @@ class Transcribe(unittest.TestCase):
         self.refuses('node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", but only Shape and one '
                      "Concat may, which appends to the cache on axis 2; export the model without optimisation", name=step)
         self.change_decoder(no_append)
-        self.refuses('the model appends nothing to its input "past_key_values.0.decoder.key"', name=step)
+        self.refuses('no Concat of the model appends to its cache, the input "past_key_values.0.decoder.key"; export the '
+                     'model with caches that grow by new tokens', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
         self.refuses('no Softmax is found in the attention that reads the cache "past_key_values.0.decoder.key"; export '
                      "the model without fused attention", name=step)
@@ -395,7 +397,8 @@ class Transcribe(unittest.TestCase):
         for name, change in (("encoder_model", give_tokens), ("decoder_model", take_none),
                              ("decoder_with_past_model", take_none)):
             self.change(name, change)
-        self.refuses("the encoder needs an input input_features, and the decoder an input input_ids")
+        self.refuses("the encoder needs an input input_features, and the decoder an input input_ids, and no output may have "
+                     "such a name; export the model again")
 
     def test_numbers(self):
         """Tests that a model of which nothing but NaN comes is refused in a sentence."""

@@ -124,6 +124,9 @@ class Without(ToolTest):
         path = self.folder / "m.mlir"
         path.write_text("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
         self.refuses(2, "only models of ONNX are drawn", "info", path, "--svg", self.folder / "x.svg")
+        graph = self.folder / "saved.graph"
+        self.tool("compile", convolution(self.folder), "-o", graph)
+        self.refuses(2, "only models of ONNX are drawn", "info", graph, "--html", self.folder / "x.html")
 
 
 if __name__ == "__main__":

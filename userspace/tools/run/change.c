@@ -324,8 +324,11 @@ static int take_branch(struct change *c)
 		return 0;
 	slot = branch_of(choice, "then_branch");
 	if (!slot || (*slot)->n_output != choice->n_output)
-		return gguf_fail(c->error, "the branch of the node \"%s\" does not fit it",
-				 node_label(choice));
+		return gguf_fail(
+			c->error,
+			"node \"%s\", which chooses between the branches with and without a past, "
+			"has no then_branch of its outputs; export the model again",
+			node_label(choice));
 	branch = *slot;
 	*slot = NULL;
 	graph->node[at] = graph->node[--graph->n_node];
@@ -542,7 +545,10 @@ int change_cache(struct change *c, const char *cache)
 				node_label(node), node->op_type ? node->op_type : "", cache);
 	}
 	if (!append)
-		return gguf_fail(c->error, "the model appends nothing to its input \"%s\"", cache);
+		return gguf_fail(c->error,
+				 "no Concat of the model appends to its cache, the input \"%s\"; "
+				 "export the model with caches that grow by new tokens",
+				 cache);
 	snprintf(next, sizeof(next), CHANGE_NEXT "%.150s", cache);
 	change_node(c, append, "ScatterND", 3,
 		    (const char *const[]){ cache, CHANGE_ROWS, append->input[1] });

@@ -54,13 +54,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * Warns of what a saved graph lacks: outputs without elements, and random numbers, which both need
- * the model.
+ * Warns of what a saved graph lacks: outputs without elements, random numbers, and values that were
+ * computed for the build, which all need the model.
  */
 static void tell_what_is_lost(const struct subject *subject)
 {
 	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(subject->model);
 	WNNOnnxValueInfoArray random = wnnOnnxModelGetRandomInputs(subject->model);
+	WNNOnnxValueInfoArray computed = wnnOnnxModelGetComputedInputs(subject->model);
 
 	for (size_t i = 0; i < empty.count; i++)
 		complain(DONE, "output \"%.*s\" has no elements: the graph is without it",
@@ -69,6 +70,10 @@ static void tell_what_is_lost(const struct subject *subject)
 		complain(DONE,
 			 "the model draws random numbers: they are the input \"%.*s\" of the graph",
 			 (int)random.data[i].name.length, random.data[i].name.data);
+	for (size_t i = 0; i < computed.count; i++)
+		complain(DONE,
+			 "values that were computed first are the input \"%.*s\" of the graph",
+			 (int)computed.data[i].name.length, computed.data[i].name.data);
 }
 
 static int save(const struct compiling *compiling, const struct subject *subject,

@@ -633,6 +633,8 @@ static int inform(struct info *info, struct subject *subject, struct target *tar
 {
 	int ret = subject_open(subject, &info->options);
 
+	if (!ret && subject->saved && (info->svg || info->html))
+		ret = complain(BAD_MODEL, "%s: only models of ONNX are drawn", info->options.model);
 	if (!ret && subject->saved) {
 		ret = target_open_for(target, subject, info->options.device);
 		return ret ? ret : saved_info(subject, target);

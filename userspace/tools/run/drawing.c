@@ -345,28 +345,40 @@ static int save(const struct drawing *drawing, FILE *svg, const char *path, bool
 	return wrong ? complain_unwritten(path, errno) : DONE;
 }
 
+/* Complains about a temporary file, and returns BAD_FILE. */
+static int complain_temporary(int error)
+{
+	const char *way_out = "";
+
+	if (error == ENOSPC || error == EDQUOT)
+		way_out = "; make room there";
+	else if (error == EACCES || error == EPERM || error == EROFS || error == ENOENT)
+		way_out = "; let there be this folder, in which this user may write";
+	else if (error == EMFILE || error == ENFILE)
+		way_out = "; raise the limit of open files (ulimit -n)";
+	return complain(BAD_FILE, "a temporary file in %s cannot be written: %s%s", P_tmpdir,
+			strerror(error), way_out);
+}
+
+/* Opens a temporary file. Returns DONE, or an exit code after a message. */
+static int open_temporary(FILE **file)
+{
+	*file = tmpfile();
+	return *file ? DONE : complain_temporary(errno);
+}
+
 int drawing_write(const struct drawing *drawing, const char *path, bool page)
 {
-	FILE *graph = tmpfile(), *svg = tmpfile();
-	int ret = DONE;
+	FILE *graph = NULL, *svg = NULL;
+	int ret = open_temporary(&graph);
 
-	if (!graph || !svg)
-		ret = complain(
-			BAD_FILE,
-			"a temporary file in %s cannot be written: %s; make room there, or allow "
-			"this user to write there",
-			P_tmpdir, strerror(errno));
+	if (!ret)
+		ret = open_temporary(&svg);
 	if (!ret)
 		ret = write_graph(graph, drawing);
-	if (!ret) {
-		/* dot reads the file from its start. */
-		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
-			ret = complain(
-				BAD_FILE,
-				"a temporary file in %s cannot be written: %s; make room there, or "
-				"allow this user to write there",
-				P_tmpdir, strerror(errno));
-	}
+	/* dot reads the file from its start. */
+	if (!ret && (fflush(graph) || fseek(graph, 0, SEEK_SET)))
+		ret = complain_temporary(errno);
 	if (!ret)
 		ret = run_dot(graph, svg);
 	if (!ret)

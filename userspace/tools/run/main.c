@@ -39,8 +39,10 @@ static void usage(FILE *file)
 		fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].does);
 	fprintf(file,
 		"\nwebnn-run COMMAND --help tells the options. It ends with 0 when all is well, 1 "
-		"when outputs\nthat are compared differ or the doctor finds what does not work, 2 when the model cannot be used, 3 when "
-		"another file\ncannot be used, 4 when the device failed or memory is exhausted, 64 for wrong usage.\n");
+		"when outputs\nthat are compared differ or the doctor finds what does not work, 2 "
+		"when the model cannot\nbe used, 3 when another file cannot be used, 4 when the "
+		"device failed, memory is exhausted\nor something else is missing that the command "
+		"needs, 64 for wrong usage.\n");
 }
 
 int main(int argc, char **argv)

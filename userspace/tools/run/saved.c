@@ -144,15 +144,16 @@ int saved_open(struct subject *subject)
 	int ret;
 
 	subject->saved = true;
-	if (options->dims.count || options->shapes.count || options->cuts.count)
+	if (options->dims.count || options->ranges.count || options->shapes.count ||
+	    options->cuts.count)
 		return complain(
 			BAD_MODEL,
 			"%s: this is a saved graph, whose shapes and outputs are fixed; compile "
 			"the model again with %s, and give the new graph",
 			options->model,
-			options->dims.count   ? "--dim" :
-			options->shapes.count ? "--shape" :
-						"--outputs");
+			options->dims.count || options->ranges.count ? "--dim" :
+			options->shapes.count			     ? "--shape" :
+								       "--outputs");
 	subject->first = calloc(1, sizeof(*subject->first));
 	if (!subject->first)
 		return complain_memory(options->model);

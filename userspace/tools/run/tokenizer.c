@@ -51,10 +51,12 @@ json_t *tokenizer_json(const char *model, const char *name, struct gguf_error *e
 		root = file ? json_loadf(file, JSON_ALLOW_NUL, &what) : NULL;
 		if (file && !root)
 			gguf_fail(error, "%s: line %d: %s", name, what.line, what.text);
+		else if (!file && errno != ENOENT && errno != ENOTDIR)
+			gguf_fail(error, "%s cannot be read: %s", name, strerror(errno));
 		if (file)
 			fclose(file);
 		free(path);
-		if (file)
+		if (file || error->text[0])
 			break;
 	}
 	return root;
@@ -316,8 +318,12 @@ static const char *split_name(struct maker *m)
 	const char *regex = text_at(json_object_get(split, "pattern"), "Regex");
 	size_t known = !!bytes + !!split + !!digits;
 
-	if (!bytes || step_at(steps, "pretokenizers", known) ||
-	    json_is_true(json_object_get(bytes, "add_prefix_space")))
+	if (json_is_true(json_object_get(bytes, "add_prefix_space"))) {
+		gguf_fail(m->error, "tokenizer.json: its pre_tokenizer puts a space before each "
+				    "text (add_prefix_space), which cannot be done");
+		return NULL;
+	}
+	if (!bytes || step_at(steps, "pretokenizers", known))
 		known = 0;
 	if (known == 1)
 		return "gpt-2";
@@ -400,6 +406,10 @@ static int put_ways(struct maker *m)
 	const char *unknown;
 	bool prefix;
 
+	if (model && !json_object_get(model, "merges") &&
+	    (!*text_at(model, "type") || is(model, "BPE")))
+		return gguf_fail(m->error, "tokenizer.json: its model has no merges, which one of "
+					   "the kind BPE needs");
 	if (model && !json_object_get(model, "merges"))
 		return gguf_fail(
 			m->error,

@@ -307,11 +307,15 @@ static int make_room(struct whisper *w)
 	    (position && position->elements != 1))
 		return complain(BAD_MODEL,
 				"%s: the encoder needs an input input_features, and the decoder an "
-				"input input_ids",
+				"input input_ids, and no output may have such a name; export the "
+				"model again",
 				w->encoder_path);
 	if (logits->type != WNNOperandDataType_Float32 &&
 	    logits->type != WNNOperandDataType_Float16)
-		return complain(BAD_MODEL, "%s: its logits are no floats", w->step_path);
+		return complain(BAD_MODEL,
+				"%s: its output \"logits\" has the type %s; it has to be float32 or "
+				"float16",
+				w->step_path, wnnOperandDataTypeGetName(logits->type).data);
 	if (w->vocabulary.count > logits->elements)
 		return complain(BAD_MODEL,
 				"%s: the tokenizer has %zu tokens, but the model only %zu: use the "

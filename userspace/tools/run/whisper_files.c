@@ -36,9 +36,9 @@ static char *path_of(const char *folder, const char *name)
 static int missing(const char *folder, const char *names)
 {
 	if (errno != ENOENT)
-		return complain(BAD_MODEL,
-				"%s: %s cannot be looked for: %s; give this user access to it",
-				folder, names, strerror(errno));
+		return complain(BAD_MODEL, "%s: %s cannot be looked for: %s%s", folder, names,
+				strerror(errno),
+				errno == EACCES ? "; give this user access to the folder" : "");
 	return complain(
 		BAD_MODEL,
 		"%s: neither this folder nor the folder \"onnx\" in it has %s; export the model "
@@ -50,7 +50,12 @@ static int find_models(struct whisper *w, const char *folder)
 {
 	struct stat stat_of;
 
-	if (stat(folder, &stat_of) || !S_ISDIR(stat_of.st_mode))
+	if (stat(folder, &stat_of))
+		return complain(BAD_MODEL,
+				"%s: this folder cannot be read: %s; give the one that has "
+				"encoder_model.onnx",
+				folder, strerror(errno));
+	if (!S_ISDIR(stat_of.st_mode))
 		return complain(BAD_MODEL,
 				"%s: it is no folder: give the one that has encoder_model.onnx",
 				folder);
