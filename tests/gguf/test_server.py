@@ -340,11 +340,11 @@ class Refusals(ServerTest):
                 (TEXT, {"prompt": "a", "echo": True}, "echo", "is true; it has to be false or left out"),
                 (CHAT, {"messages": user, "tools": [1]}, "tools", "is [1]; it has to be [] or left out"),
                 (CHAT, {"messages": []}, "messages", "is []; it has to be an array of at least one message"),
-                (CHAT, {"messages": [1]}, "messages", 'is 1; it has to be an array of {"role": "system", '),
-                (CHAT, {"messages": [{"role": "x", "content": "a"}]}, "messages", 'it has to be an array of {"role"'),
-                (CHAT, {"messages": [{"role": "user"}]}, "messages", 'it has to be an array of {"role"'),
+                (CHAT, {"messages": [1]}, "messages", 'has the message 1; each has to be {"role": "system", '),
+                (CHAT, {"messages": [{"role": "x", "content": "a"}]}, "messages", 'each has to be {"role"'),
+                (CHAT, {"messages": [{"role": "user"}]}, "messages", 'each has to be {"role"'),
                 (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages",
-                 'it has to be in each part of a content {"type": "text"')):
+                 'each part of a content has to be {"type": "text"')):
             with self.subTest(body=body):
                 status, answer = server.ask(path, body)
                 self.assertEqual((status, answer["error"]["param"], answer["error"]["type"]),

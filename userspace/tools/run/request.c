@@ -31,17 +31,28 @@ static int refuse_memory(struct refusal *refusal)
 	return refuse(refusal, 500, NULL, "memory is exhausted");
 }
 
+/* The text of a value in a message. */
+struct shown {
+	char text[64];
+};
+
+static struct shown show(const json_t *value)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+	struct shown shown;
+
+	snprintf(shown.text, sizeof(shown.text), "%.60s%s", text ? text : "?",
+		 text && strlen(text) > 60 ? "…" : "");
+	free(text);
+	return shown;
+}
+
 /* Sets @refusal: it says what value the field has, and which is wanted. Returns -1. */
 static int refuse_value(struct refusal *refusal, const char *field, const json_t *value,
 			const char *wanted)
 {
-	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
-	int size = text && strlen(text) > 60 ? 60 : 61;
-
-	refuse(refusal, 400, field, "field \"%s\" is %.*s%s; it has to be %s", field, size,
-	       text ? text : "?", size == 60 ? "…" : "", wanted);
-	free(text);
-	return -1;
+	return refuse(refusal, 400, field, "field \"%s\" is %s; it has to be %s", field,
+		      show(value).text, wanted);
 }
 
 static struct gguf_text text_of(const json_t *string)
@@ -104,9 +115,11 @@ static int read_parts(struct request *r, size_t at, const json_t *parts, struct 
 
 		if (!json_is_string(type) || strcmp(json_string_value(type), "text") != 0 ||
 		    !json_is_string(json_object_get(part, "text")))
-			return refuse_value(refusal, "messages", part,
-					    "in each part of a content {\"type\": \"text\", "
-					    "\"text\": …}: only texts can be read");
+			return refuse(refusal, 400, "messages",
+				      "field \"messages\" has the part %s; each part of a content "
+				      "has to be {\"type\": \"text\", \"text\": …}: only texts can be "
+				      "read",
+				      show(part).text);
 		size += json_string_length(json_object_get(part, "text"));
 	}
 	r->joined[at] = end = malloc(size + 1);
@@ -142,9 +155,11 @@ static int read_message(struct request *r, size_t at, const json_t *message,
 		i++;
 	if (i == sizeof(roles) / sizeof(roles[0]) ||
 	    (!json_is_string(content) && !json_is_array(content)))
-		return refuse_value(refusal, "messages", message,
-				    "an array of {\"role\": \"system\", \"developer\", \"user\" or "
-				    "\"assistant\", \"content\": a text}");
+		return refuse(refusal, 400, "messages",
+			      "field \"messages\" has the message %s; each has to be {\"role\": "
+			      "\"system\", \"developer\", \"user\" or \"assistant\", \"content\": a "
+			      "text}",
+			      show(message).text);
 	r->messages[at].role = roles[i].role;
 	if (json_is_array(content))
 		return read_parts(r, at, content, refusal);
