@@ -125,7 +125,8 @@ class Info(Case):
                             (["--query=node", "--format=text"], "--query takes"),
                             (["--json", "--format=csv"], "do not go together"),
                             (["--query=" + ",".join(["node"] * 41)], "at most 40 fields are allowed"),
-                            (["--count=2"], "--count needs --loop"), (["--loop=0"], "seconds from")):
+                            (["--count=2"], "--count needs --loop"), (["--loop=0"], "seconds from"),
+                            (["node"], "'node' is too much: this command takes options alone")):
             self.assertIn(text, self.run_it("info", *words, status=USAGE))
 
     def test_no_node(self):
@@ -147,6 +148,10 @@ class Top(Case):
                           for p in result["processes"]],
                          [(100, "first", 2000000000, 2048 << 10, 1, 0),
                           (200, "second", 4000000000, 1536 << 10, 2, 0)])
+        # JSON has UTF-8 alone, but names of processes may have any bytes.
+        self.system.write("proc/100/comm", b"n\x1b\xc3\xff\n")
+        self.assertEqual(self.json("top", "--once", "-i", "0.01")["processes"][0]["command"], "n???")
+        self.system.write("proc/100/comm", "first\n")
         device, = result["devices"]
         self.assertEqual((device["address"], device["memory"], device["load"]), (system.ADDRESS, 6291456, 0))
         text = self.run_it("top", "--once", "-i", "0.01")
@@ -233,7 +238,10 @@ class Check(Case):
         self.expect("driver", "wrong", "not loaded", "dmesg", ["binding"])
         for line in ("quiet modprobe.blacklist=onpu", "modprobe.blacklist=a modprobe.blacklist=b,onpu quiet"):
             self.system.write("proc/cmdline", line + "\n")
-            self.expect("driver", "wrong", "command line forbids", "Take it out", ["binding"])
+            self.expect("driver", "wrong", "command line forbids", "or as root: modprobe onpu", ["binding"])
+        self.system.write("proc/cmdline", "module_blacklist=a,onpu\n")
+        self.expect("driver", "wrong", "command line forbids", "Take it out there and start the machine again", ["binding"])
+        self.assertNotIn("modprobe onpu", self.run_it("check", status=WRONG))
 
     def test_module_not_built(self):
         self.unload()
@@ -254,7 +262,7 @@ class Check(Case):
         found = self.findings()
         self.assertEqual(found["signature"][0], "hint")
         self.system.write(f"lib/modules/{system.RELEASE}/updates/dkms/onpu.ko", b"\x7fELF")
-        self.expect("signature", "wrong", "Secure Boot is on and locks the kernel down; that of onpu has none",
+        self.expect("signature", "wrong", "Secure Boot is on and locks the kernel down; the module onpu has none",
                     "mokutil", ["driver", "binding"])
         self.system.write(variable, bytes([6, 0, 0, 0, 0]))
         self.expect("signature", "wrong", "as the kernel is locked down", "mokutil", ["driver", "binding"])

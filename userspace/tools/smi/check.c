@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
 #include "tree.h"
 
 static struct finding *add(struct check *check, const char *name, enum verdict verdict, char *what,
@@ -73,10 +74,12 @@ json_t *check_json(const struct check *check)
 
 		/* "s?" writes null for NULL. */
 		wrong |= json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s?, s:s, s:s?}", "check", finding->name,
-					"verdict", words[finding->verdict], "device",
-					*finding->address ? finding->address : NULL, "what",
-					finding->what, "fix", finding->fix));
+			list,
+			json_pack("{s:s, s:s, s:s?, s:o, s:o}", "check", finding->name, "verdict",
+				  words[finding->verdict], "device",
+				  *finding->address ? finding->address : NULL, "what",
+				  text_as_json(finding->what), "fix",
+				  finding->fix ? text_as_json(finding->fix) : json_null()));
 	}
 	if (wrong) {
 		json_decref(list);

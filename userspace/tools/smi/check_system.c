@@ -116,14 +116,20 @@ static bool file_forbids(const char *text)
 	return false;
 }
 
-/* Returns whether an option of the kernel, such as "modprobe.blacklist=a,onpu", lists the module. */
-static bool command_line_forbids(const char *line)
+/*
+ * Returns whether an option of the kernel, such as "modprobe.blacklist=a,onpu", lists the module.
+ * *kernel: whether that is module_blacklist, by which the kernel itself refuses the module.
+ */
+static bool command_line_forbids(const char *line, bool *kernel)
 {
-	static const char option[] = "blacklist=";
+	static const char option[] = "blacklist=", front[] = "module_";
+	const size_t length_of_front = sizeof(front) - 1;
 
 	for (const char *at = line; (at = strstr(at, option));) {
 		char end = ',';
 
+		*kernel = at >= line + length_of_front &&
+			  !strncmp(at - length_of_front, front, length_of_front);
 		for (at += sizeof(option) - 1; end == ',';) {
 			size_t length = strcspn(at, ", ");
 
@@ -138,19 +144,20 @@ static bool command_line_forbids(const char *line)
 
 /*
  * Returns whether a file of modprobe or the kernel's command line forbids to load the module, and
- * then sets @where to the place.
+ * then sets @where to the place, and *kernel to whether modprobe cannot load it either.
  */
-static bool is_blacklisted(char *where, size_t size)
+static bool is_blacklisted(char *where, size_t size, bool *kernel)
 {
 	static const char *const folders[] = { "/etc/modprobe.d", "/run/modprobe.d",
 					       "/usr/lib/modprobe.d", "/lib/modprobe.d" };
 	char line[4096];
 
 	tree_line(line, sizeof(line), "/proc/cmdline");
-	if (command_line_forbids(line)) {
+	if (command_line_forbids(line, kernel)) {
 		snprintf(where, size, "the kernel's command line");
 		return true;
 	}
+	*kernel = false;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		struct tree_names names = tree_list("%s", folders[i]);
 		bool found = false;
@@ -198,6 +205,7 @@ static char *how_to_build(const char *release)
 void check_module(struct check *check)
 {
 	char path[PATH_MAX], where[PATH_MAX];
+	bool kernel;
 
 	check->loaded = tree_exists("/sys/module/onpu");
 	if (check->loaded)
@@ -207,11 +215,11 @@ void check_module(struct check *check)
 			  text_of("there is no module onpu for the running kernel, %s",
 				  check->release),
 			  how_to_build(check->release));
-	else if (is_blacklisted(where, sizeof(where)))
+	else if (is_blacklisted(where, sizeof(where), &kernel))
 		check_add(check, "driver", BROKEN,
 			  text_of("the module onpu is not loaded, as %s forbids it", where),
-			  text_of("Take it out there and start the machine again, or as root: "
-				  "modprobe onpu"));
+			  text_of("Take it out there and start the machine again%s",
+				  kernel ? "" : ", or as root: modprobe onpu"));
 	else
 		check_add(check, "driver", BROKEN, text_of("the module onpu is not loaded"),
 			  text_of("As root: modprobe onpu. What it says, and dmesg, tell more if "
@@ -300,7 +308,7 @@ void check_signature(struct check *check)
 	check_add(
 		check, "signature", is_unsigned(check) ? BROKEN : HINT,
 		text_of("the kernel takes only modules whose signature it trusts, as %s%s", why,
-			is_unsigned(check) ? "; that of onpu has none" : ""),
+			is_unsigned(check) ? "; the module onpu has none" : ""),
 		text_of("As root: mokutil --import /var/lib/dkms/mok.pub, start the machine again "
 			"and confirm the key on its screen. A module that was built by hand is "
 			"signed with the kernel's scripts/sign-file"));

@@ -213,6 +213,10 @@ static struct process *process_of(struct processes *processes, const struct clie
 	process->pid = client->pid;
 	memcpy(process->address, client->address, sizeof(process->address));
 	tree_line(process->command, sizeof(process->command), "/proc/%d/comm", client->pid);
+	/* A process may choose a name with control sequences for the terminal. */
+	for (char *at = process->command; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
 	if (!stat(tree_path(path, "/proc/%d", client->pid), &status))
 		process->user = status.st_uid;
 	return process;

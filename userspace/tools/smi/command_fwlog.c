@@ -9,6 +9,7 @@
 #include "device.h"
 #include "kernel_log.h"
 #include "smi.h"
+#include "text.h"
 #include "tree.h"
 
 enum { KEY_ON = 0x600, KEY_OFF };
@@ -129,8 +130,8 @@ static void tell(struct fwlog *fwlog, const struct device *device, const struct 
 		       fwlog->devices->count > 1 ? ": " : "", text);
 		return;
 	}
-	object = json_pack("{s:I, s:s, s:s}", "us", (json_int_t)line->us, "address",
-			   device->address, "text", text);
+	object = json_pack("{s:I, s:s, s:o}", "us", (json_int_t)line->us, "address",
+			   device->address, "text", text_as_json(text));
 	if (!fwlog->follow)
 		fwlog->failed |= json_array_append_new(fwlog->list, object) != 0;
 	else
@@ -167,8 +168,10 @@ static int show_log(struct fwlog *fwlog)
 			return complain(FAILED,
 					"this user may not read the kernel's log, which has "
 					"that of the firmware: sudo onpu-smi fwlog");
-		return complain(FAILED, "the log cannot be read or written: %s",
-				error ? strerror(-error) : "no memory, or no room");
+		return complain(FAILED,
+				error ? "the kernel's log cannot be read: %s" :
+					"the firmware's messages cannot be written: %s",
+				error ? strerror(-error) : "memory or room is exhausted");
 	}
 	if (fwlog->common.json)
 		return write_json(json_pack("{s:b, s:o}", "on", !off, "lines", fwlog->list),

@@ -13,6 +13,7 @@
 #include "device.h"
 #include "query.h"
 #include "smi.h"
+#include "text.h"
 #include "tree.h"
 
 static void row(const char *name, char *text)
@@ -137,7 +138,7 @@ static int set(json_t *object, const char *name, uint64_t value)
 
 static int set_text(json_t *object, const char *name, const char *text)
 {
-	return json_object_set_new(object, name, *text ? json_string(text) : json_null());
+	return json_object_set_new(object, name, *text ? text_as_json(text) : json_null());
 }
 
 static int set_caps(json_t *object, const struct device *device)

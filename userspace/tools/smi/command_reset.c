@@ -56,7 +56,9 @@ static int complain_write(const struct device *device, const char *what, int err
 		return complain(FAILED,
 				"%s: the kernel offers no %s for it; onpu-smi check tells more",
 				device->address, what);
-	return complain(FAILED, "%s: the %s failed: %s; the kernel's log (dmesg) tells why",
+	return complain(FAILED,
+			"%s: the %s failed: %s; the kernel's log (dmesg) or onpu-smi check tells "
+			"more",
 			device->address, what, strerror(-error));
 }
 

@@ -13,6 +13,7 @@
 #include "client.h"
 #include "device.h"
 #include "smi.h"
+#include "text.h"
 #include "tree.h"
 
 enum { KEY_ONCE = 0x400 };
@@ -180,9 +181,9 @@ static json_t *look_json(const struct look *before, const struct look *now,
 		if (!is_shown(&now->devices, process))
 			continue;
 		wrong |= json_array_append_new(
-			list, json_pack("{s:i, s:I, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "pid",
+			list, json_pack("{s:i, s:I, s:o, s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "pid",
 					process->pid, "user", (json_int_t)process->user, "command",
-					process->command, "device", process->address, "load",
+					text_as_json(process->command), "device", process->address, "load",
 					process->load, "total", (json_int_t)process->total,
 					"resident", (json_int_t)process->resident, "busy_ns",
 					(json_int_t)process->busy_ns, "cycles",

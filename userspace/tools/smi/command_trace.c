@@ -402,8 +402,8 @@ static int begin(const char *folder)
 
 		if (error && settings[i].is_needed) {
 			rmdir(path);
-			return complain_trace(settings[i].name[0] == 'e' ? "/events/" : folder,
-					      -error);
+			snprintf(path, sizeof(path), "%s/%s", folder, settings[i].name);
+			return complain_trace(path, -error);
 		}
 	}
 	return DONE;

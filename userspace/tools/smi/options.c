@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		tree_set_root(arg);
 		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "there is no option '%s'", arg);
+		argp_error(state, "'%s' is too much: this command takes options alone", arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -319,8 +319,12 @@ int timeline_write(const struct timeline *timeline, const struct trace_history *
 	if (w.failed) {
 		json_decref(w.list);
 		ret = complain(FAILED, "memory is exhausted");
-	} else if (chrome_write(w.list, path)) {
-		ret = complain(FAILED, "%s: cannot be written: %s", path, strerror(errno));
+	} else {
+		/* chrome_write() sets no error when memory is exhausted. */
+		errno = 0;
+		if (chrome_write(w.list, path))
+			ret = complain(FAILED, "%s: cannot be written: %s", path,
+				       errno ? strerror(errno) : "memory is exhausted");
 	}
 	free(w.devices);
 	free(w.contexts);
