@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* wnn-conformance: prints the results, and writes them as JSON. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static json_t *case_json(const char *name, const struct result *result)
 	json_t *json = json_pack("{s:s, s:s}", "name", name, "result", outcomes[result->outcome]);
 
 	if (result->outcome != OUTCOME_PASSED)
-		json_object_set_new(json, "reason", json_string(result->reason));
+		json_object_set_new(json, "reason", json_text(WNN_STR(result->reason)));
 	if (result->measured) {
 		json_object_set_new(json, "error", number(result->error));
 		json_object_set_new(json, "metric",
@@ -160,11 +161,15 @@ int report_write(struct report *report, const struct runner *runner, const char 
 				 "threads", (int)runner->threads);
 	int ret;
 
-	set_counts(json, &report->total);
-	json_object_set(json, "files", report->files);
-	ret = json_dump_file(json, path, JSON_INDENT(1));
-	json_decref(json);
+	if (json)
+		set_counts(json, &report->total);
+	errno = 0;
+	ret = !json || json_object_set(json, "files", report->files) ?
+		      -1 :
+		      json_dump_file(json, path, JSON_INDENT(1));
 	if (ret)
-		perror(path);
+		fprintf(stderr, "wnn-conformance: %s: cannot be written: %s\n", path,
+			errno ? strerror(errno) : "memory is exhausted");
+	json_decref(json);
 	return ret;
 }

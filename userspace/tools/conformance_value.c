@@ -144,7 +144,7 @@ json_t *value_load(const char *path, json_error_t *error)
 		root = json_loadb(quoted, quote_large(text, text + size, quoted),
 				  JSON_REJECT_DUPLICATES, error);
 	else
-		snprintf(error->text, sizeof(error->text), "unable to read %.60s: %s", path,
+		snprintf(error->text, sizeof(error->text), "it cannot be read: %s",
 			 strerror(errno));
 	free(quoted);
 	free(text);

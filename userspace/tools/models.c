@@ -225,7 +225,7 @@ int model_run(const struct model *model, WNNContext context, WNNTensor input,
 		out[i] = (WNNNamedTensor){ WNN_STR(model->outputs[i].name), outputs[i] };
 	if (wnnContextDispatch(context, model->graph, 1, &in, model->num_outputs, out) !=
 	    WNNStatus_Success)
-		return failed("dispatch");
+		return failed("the model did not run");
 	return 0;
 }
 
@@ -241,7 +241,7 @@ int model_tensors_create(struct model_tensors *tensors, const struct model *mode
 	desc.writable = WNN_TRUE;
 	if (wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensors->input) !=
 	    WNNStatus_Success)
-		return failed("input tensor");
+		return failed("the tensor of the input cannot be made");
 	desc.writable = WNN_FALSE;
 	desc.readable = WNN_TRUE;
 	for (size_t i = 0; i < model->num_outputs; i++)
@@ -254,7 +254,7 @@ int model_tensors_create(struct model_tensors *tensors, const struct model *mode
 			desc.shape = outputs.data[k].shape;
 			if (wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER,
 						       &tensors->outputs[i]) != WNNStatus_Success)
-				return failed("output tensor");
+				return failed("the tensor of an output cannot be made");
 		}
 	return 0;
 }
@@ -278,20 +278,20 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 		count *= model->input_dim[i];
 	if (wnnContextWriteTensor(context, tensors->input, input, count * sizeof(float)) !=
 	    WNNStatus_Success)
-		return failed("writeTensor");
+		return failed("the input cannot be written");
 	if (model_run(model, context, tensors->input, tensors->outputs))
 		return -1;
 	for (size_t i = 0; i < model->num_outputs; i++)
 		if (wnnContextReadTensorIntoSync(context, tensors->outputs[i], outputs[i],
 						 model->outputs[i].count * sizeof(float),
 						 WNN_WAIT_FOREVER) != WNNStatus_Success)
-			return failed("readTensor");
+			return failed("an output cannot be read");
 	/*
 	 * Reading the tensors succeeds also after a fault of the device, and then gives stale
 	 * bytes; this call reports the fault.
 	 */
 	if (wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
-		return failed("dispatch");
+		return failed("the model did not run");
 	return 0;
 }
 

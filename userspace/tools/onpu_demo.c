@@ -6,6 +6,7 @@
  */
 #include <argp.h>
 #include <err.h>
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -329,6 +330,8 @@ static int digits_classify(const struct npy *images, const struct npy *labels,
 	unsigned char *answers = calloc(labels->count, 1);
 	int ret = answers ? 0 : -1;
 
+	if (!answers)
+		warnx("memory is exhausted");
 	for (size_t i = 0; i < labels->count && !ret; i++) {
 		int answer[MAX_SIDES] = { 0 };
 
@@ -362,7 +365,9 @@ static int digits_demo(WNNInstance instance, const struct options *options, stru
 		goto out;
 	if (images.type != WNNOperandDataType_Uint8 || labels.type != WNNOperandDataType_Uint8 ||
 	    images.count != labels.count * PIXELS) {
-		warnx("%s: pictures and labels do not match", path);
+		warnx("%s: this file and heldout_images.npy beside it have to hold uint8, one label "
+		      "for each picture of 8 times 8 pixels",
+		      path);
 		goto out;
 	}
 	if (run_open(&result->digits, instance, "digits", options, result) ||
@@ -439,10 +444,15 @@ static int squeezenet_demo(WNNInstance instance, const struct options *options,
 	if (npy_load(&image, path))
 		return -1;
 	snprintf(path, sizeof(path), "%s/squeezenet/expected_output.npy", options->paths.models);
-	if (npy_load(&expected, path) || image.type != WNNOperandDataType_Float32 ||
-	    image.count != 224 * 224 * 3 || expected.type != WNNOperandDataType_Float32 ||
-	    expected.count != 1001)
+	if (npy_load(&expected, path))
 		goto out;
+	if (image.type != WNNOperandDataType_Float32 || image.count != 224 * 224 * 3 ||
+	    expected.type != WNNOperandDataType_Float32 || expected.count != 1001) {
+		warnx("%s: this file has to hold 1001 float32, and input_test.npy beside it 224 times "
+		      "224 times 3",
+		      path);
+		goto out;
+	}
 	if (run_open(&result->squeezenet, instance, "squeezenet", options, result) ||
 	    run_picture(&result->squeezenet, image.data, out, 1001) ||
 	    run_describe(&result->squeezenet))
@@ -584,10 +594,13 @@ static json_t *squeezenet_json(const struct result *r)
 
 static int dump(const json_t *root, const char *path)
 {
-	int ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
+	int ret;
 
+	errno = 0;
+	ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
 	if (ret)
-		warnx("%s: cannot be written", path);
+		warnx("%s: cannot be written: %s", path,
+		      errno ? strerror(errno) : "memory is exhausted");
 	return ret;
 }
 
@@ -709,6 +722,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->paths.digits = arg;
 		return 0;
 	case 'p':
+		if (!*arg || strspn(arg, "0123456789") != strlen(arg))
+			argp_error(state, "--pictures takes a number from 0 on, not '%s'", arg);
 		options->pictures = (unsigned int)strtoul(arg, NULL, 10);
 		return 0;
 	default:
@@ -721,13 +736,17 @@ static int records_open(struct result *result, const struct options *options)
 {
 	json_error_t error;
 
-	if (options->record && !(result->record = json_object()))
+	if (options->record && !(result->record = json_object())) {
+		warnx("memory is exhausted");
 		return -1;
+	}
 	if (!options->compare)
 		return 0;
 	result->known = json_load_file(options->compare, 0, &error);
-	if (!result->known)
-		warnx("%s:%d: %s", options->compare, error.line, error.text);
+	if (!result->known && error.line < 0)
+		warnx("%s", error.text);
+	else if (!result->known)
+		warnx("%s: line %d: %s", options->compare, error.line, error.text);
 	return result->known ? 0 : -1;
 }
 

@@ -122,7 +122,11 @@ static FILE *open_output(const char *path)
 
 static int close_output(FILE *file, const char *path)
 {
-	if ((file == stdout ? fflush(file) : fclose(file)) == 0)
+	bool bad = ferror(file) != 0;
+
+	/* An error while the file was written need not come again when it is closed. */
+	bad |= (file == stdout ? fflush(file) : fclose(file)) != 0;
+	if (!bad)
 		return 0;
 	fprintf(stderr, "onpu-isa: cannot write %s: %s\n", path ? path : "-", strerror(errno));
 	return 1;
@@ -182,8 +186,10 @@ static bool load_words(const char *name, const struct buffer *binary, struct pro
 	size_t i;
 
 	if (binary->size % ONPU_INSN_BYTES) {
-		fprintf(stderr, "onpu-isa: %s: %zu bytes are not a multiple of %u\n", name,
-			binary->size, ONPU_INSN_BYTES);
+		fprintf(stderr,
+			"onpu-isa: %s: %zu bytes are no whole number of instructions, which have %u "
+			"bytes each\n",
+			name, binary->size, ONPU_INSN_BYTES);
 		return false;
 	}
 	p->count = (uint32_t)(binary->size / ONPU_INSN_BYTES);
@@ -283,8 +289,10 @@ static int command_check(const struct arguments *a, struct buffer *input, struct
 	if (a->slots && !read_file(a->slots, &slots))
 		return 1;
 	if (slots.size % ONPU_SLOT_SIZE) {
-		fprintf(stderr, "onpu-isa: %s: %zu bytes are not a multiple of %d\n", a->slots,
-			slots.size, ONPU_SLOT_SIZE);
+		fprintf(stderr,
+			"onpu-isa: %s: %zu bytes are no whole number of slots, which have %d bytes "
+			"each\n",
+			a->slots, slots.size, ONPU_SLOT_SIZE);
 		free(slots.data);
 		return 1;
 	}
@@ -304,17 +312,19 @@ int main(int argc, char **argv)
 	int status = 1;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (strcmp(a.command, "asm") && strcmp(a.command, "dis") && strcmp(a.command, "check")) {
+		fprintf(stderr, "onpu-isa: there is no command '%s'; there are asm, dis and check\n",
+			a.command);
+		return 1;
+	}
 	if (!read_file(a.file, &input))
 		return 1;
 	if (!strcmp(a.command, "asm"))
 		status = command_asm(&a, &input, &p);
 	else if (!strcmp(a.command, "dis"))
 		status = command_dis(&a, &input, &p);
-	else if (!strcmp(a.command, "check"))
-		status = command_check(&a, &input, &p);
 	else
-		fprintf(stderr, "onpu-isa: unknown command '%s': it is asm, dis or check\n",
-			a.command);
+		status = command_check(&a, &input, &p);
 	free(p.words);
 	free(p.lines);
 	free(input.data);

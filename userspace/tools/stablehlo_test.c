@@ -112,7 +112,9 @@ static void free_input(WNNStablehloTensor *value)
 	free((void *)value->dimensions);
 }
 
-static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, size_t module)
+/* Runs a module. *memory: whether memory was exhausted before, so that there is no last message. */
+static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, size_t module,
+			    bool *memory)
 {
 	WNNStablehloValueInfoArray inputs = wnnStablehloProgramGetInputs(program, module);
 	WNNStablehloTensor *values = calloc(inputs.count + 1, sizeof(*values));
@@ -124,6 +126,7 @@ static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, 
 	if (tester->options->loop_limit)
 		wnnStablehloProgramSetLoopLimit(program, tester->options->loop_limit);
 	wnnStablehloProgramSetUnrollLimit(program, tester->options->unroll_limit);
+	*memory = !complete;
 	if (complete)
 		status = wnnStablehloProgramRunSync(program, module, tester->context, inputs.count,
 						    values);
@@ -136,11 +139,14 @@ static WNNStatus run_module(struct tester *tester, WNNStablehloProgram program, 
 static void test_module(struct tester *tester, const char *path, WNNStablehloProgram program,
 			size_t module)
 {
-	WNNStatus status = run_module(tester, program, module);
+	bool memory;
+	WNNStatus status = run_module(tester, program, module, &memory);
 	WNNStablehloRunInfo info = wnnStablehloProgramGetRunInfo(program);
 	bool no_cpu = !info.referenceOperations && !info.cpuOperators && info.graphOperations;
 
-	if (status == WNNStatus_NotSupportedError)
+	if (memory)
+		say(tester, path, FAILED, false, "memory is exhausted");
+	else if (status == WNNStatus_NotSupportedError)
 		say(tester, path, REFUSED, false, last_message());
 	else if (status != WNNStatus_Success && tester->disabled)
 		say(tester, path, REFUSED, false, "the file says that it is not to be run");
@@ -310,7 +316,9 @@ static int test_path(struct tester *tester, const char *path)
 	}
 	if (count >= 0)
 		free(entries);
-	return ret;
+	else
+		fprintf(stderr, "stablehlo-test: %s: %s\n", path, strerror(errno));
+	return count >= 0 ? ret : -1;
 }
 
 static json_t *result_of(const struct tester *tester)
@@ -434,8 +442,10 @@ static int start_ranks(const char *ranks, int argc, char **argv)
 	char **line = calloc((size_t)argc + 6, sizeof(*line));
 	int at = 0;
 
-	if (!line)
+	if (!line) {
+		fprintf(stderr, "stablehlo-test: memory is exhausted\n");
 		return 2;
+	}
 	line[at++] = "mpirun";
 	/* Tests may start more ranks than there are processors. */
 	line[at++] = "--oversubscribe";
@@ -444,7 +454,8 @@ static int start_ranks(const char *ranks, int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		line[at++] = argv[i];
 	execvp(line[0], line);
-	fprintf(stderr, "stablehlo-test: mpirun: %s\n", strerror(errno));
+	fprintf(stderr, "stablehlo-test: mpirun, which starts ranks, cannot be started: %s\n",
+		strerror(errno));
 	free(line);
 	return 2;
 }

@@ -113,6 +113,11 @@ static void run_path(struct options *options, struct report *report, char *path)
 	}
 	while ((entry = fts_read(tree))) {
 		switch (entry->fts_info) {
+		case FTS_SLNONE:
+			/* In a folder, such links are those with which editors lock files. */
+			if (entry->fts_level == FTS_ROOTLEVEL)
+				fail_file(report, path, "it is a link to a file that is not there");
+			break;
 		case FTS_F:
 			if (entry->fts_level == FTS_ROOTLEVEL)
 				run_file(options, report, path, false);

@@ -119,7 +119,11 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 0 skipped")
         # This file opens, but reading from its start fails; a file that is not read has no line.
         done, _ = run("/proc/self/mem")
-        self.assertIn("(file): unable to read /proc/self/mem: Input/output error", done.stderr)
+        self.assertIn("(file): it cannot be read: Input/output error", done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            link = pathlib.Path(folder) / "link.json"
+            link.symlink_to("none")
+            self.assertIn("(file): it is a link to a file that is not there", run(link)[0].stderr)
 
     def test_other_formats_in_folders_are_passed_over(self):
         done, report = run(DATA / "unreadable")

@@ -39,7 +39,9 @@ static void print(const struct check *check)
 	const size_t wrong = check_count(check, BROKEN), hints = check_count(check, HINT);
 
 	check_print(check);
-	if (wrong)
+	if (wrong == 1)
+		printf("\n1 of these does not work.\n");
+	else if (wrong)
 		printf("\n%zu of these do not work; the first is often the reason for those after it.\n",
 		       wrong);
 	else if (hints)
