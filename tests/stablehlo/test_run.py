@@ -132,7 +132,15 @@ class Run(unittest.TestCase):
     def test_info(self):
         self.assertEqual(self.says(0, "info"), "module 0\n  input x: tensor<2x32xf32>\n  input w: tensor<32x3xf32>\n"
                          "  output : tensor<2x3xf32>\n  output : tensor<2x3xi1>\n")
+        module, = json.loads(self.says(0, "info", "--json", "-"))["modules"]
+        self.assertEqual(module["inputs"], [{"name": "x", "type": "tensor<2x32xf32>"},
+                                            {"name": "w", "type": "tensor<32x3xf32>"}])
+        self.assertEqual([output["type"] for output in module["outputs"]], ["tensor<2x3xf32>", "tensor<2x3xi1>"])
+        self.assertIn("none.raw: cannot be read: No such file or directory",
+                      self.says(3, "run", "-d", "cpu", "-i", "x=none.raw", "--fill", "w=1"))
         self.path.write_text(OTHER, encoding="utf-8")
+        refusal, = json.loads(self.says(0, "info", "--json", "-"))["refusals"]
+        self.assertEqual((refusal["line"], refusal["column"], refusal["operator"]), (2, 3, "stablehlo.frobnicate"))
         self.assertIn("refused: line 2, column 3: stablehlo.frobnicate: this operation is not known",
                       self.says(0, "info"))
         self.assertIn('"x" is tensor<2xbf16>, but webnn-run takes only tensors of f32,',

@@ -15,8 +15,8 @@ static int add(struct computed *computed, const char *name, size_t length)
 		computed->names = names;
 	if (!names || !(names[computed->count] = strndup(name, length)))
 		return complain(BAD_DEVICE,
-				"too little memory is free for the tensors of the model: end other "
-				"programs, or set smaller dimensions");
+				"too little memory is free for the list of the model's tensors; end "
+				"other programs, or raise the limit (ulimit -v)");
 	computed->count++;
 	return DONE;
 }
@@ -107,8 +107,8 @@ static int open_flow(struct flow *flow, const struct subject *subject)
 	     cut_mark(&flow->tensors, (const char *const *)outputs.names, outputs.count,
 		      flow->needed)))
 		ret = complain(BAD_DEVICE,
-			       "too little memory is free for the tensors of the model: end other "
-			       "programs, or set smaller dimensions");
+			       "too little memory is free for the list of the model's tensors; end "
+			       "other programs, or raise the limit (ulimit -v)");
 	computed_exit(&outputs);
 	return ret;
 }

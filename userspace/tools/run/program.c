@@ -2,9 +2,11 @@
 /* webnn-run: runs StableHLO programs. Their outputs are named result0, result1 … */
 #include "program.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <webnn/stablehlo.h>
 
@@ -81,6 +83,8 @@ static int load_value(struct value *value, const char *path)
 	char has[300], takes[300];
 	int ret;
 
+	if (access(path, F_OK))
+		return complain_unread(path, errno);
 	if (!value_file_has_shape(path))
 		return complain(
 			BAD_FILE,
@@ -291,6 +295,40 @@ static void print_infos(const char *what, WNNStablehloValueInfoArray infos)
 		       infos.data[i].type.data);
 }
 
+static json_t *infos_json(WNNStablehloValueInfoArray infos)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < infos.count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o}", "name", json_text(infos.data[i].name),
+						"type", json_text(infos.data[i].type)));
+	return list;
+}
+
+static json_t *info_json(const struct options *options, WNNStablehloProgram program)
+{
+	WNNStablehloRefusalArray refusals = wnnStablehloProgramGetRefusals(program);
+	json_t *modules = json_array(), *list = json_array();
+
+	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++)
+		json_array_append_new(
+			modules, json_pack("{s:o, s:o}", "inputs",
+					   infos_json(wnnStablehloProgramGetInputs(program, i)),
+					   "outputs",
+					   infos_json(wnnStablehloProgramGetOutputs(program, i))));
+	/* Bytecode has no lines: line 0 stands for the byte that column tells. */
+	for (size_t i = 0; i < refusals.count; i++)
+		json_array_append_new(
+			list, json_pack("{s:I, s:I, s:o, s:o}", "line",
+					(json_int_t)refusals.data[i].line, "column",
+					(json_int_t)refusals.data[i].column, "operator",
+					json_text(refusals.data[i].operatorName), "reason",
+					json_text(refusals.data[i].reason)));
+	return json_pack("{s:o, s:s, s:o, s:o}", "model", json_text(WNN_STR(options->model)),
+			 "format", "stablehlo", "modules", modules, "refusals", list);
+}
+
 static void print_refusal(const WNNStablehloRefusal *refusal)
 {
 	if (refusal->line)
@@ -302,22 +340,30 @@ static void print_refusal(const WNNStablehloRefusal *refusal)
 	       (int)refusal->reason.length, refusal->reason.data);
 }
 
-int program_info(const struct options *options)
+static void print_info(WNNStablehloProgram program)
 {
-	WNNStablehloProgram program = NULL;
-	WNNStablehloRefusalArray refusals;
-	int ret = load(options, &program);
+	WNNStablehloRefusalArray refusals = wnnStablehloProgramGetRefusals(program);
 
-	if (ret)
-		return ret;
 	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++) {
 		printf("module %zu\n", i);
 		print_infos("input", wnnStablehloProgramGetInputs(program, i));
 		print_infos("output", wnnStablehloProgramGetOutputs(program, i));
 	}
-	refusals = wnnStablehloProgramGetRefusals(program);
 	for (size_t i = 0; i < refusals.count; i++)
 		print_refusal(&refusals.data[i]);
+}
+
+int program_info(const struct options *options)
+{
+	WNNStablehloProgram program = NULL;
+	int ret = load(options, &program);
+
+	if (ret)
+		return ret;
+	if (text_wanted(options))
+		print_info(program);
+	if (options->json)
+		ret = write_json(options, info_json(options, program));
 	wnnStablehloProgramRelease(program);
-	return DONE;
+	return ret;
 }
