@@ -158,7 +158,7 @@ class Compile(ToolTest):
         graph, _ = self.compile(model, "sim")
         self.refuses(2, "choose the --device that it was saved for", "run", graph, "-d", "cpu", "-r", 1)
         self.refuses(2, "this is onpu-custom with 1000000", "run", graph, "-d", "sim", "--sram", 1000000, "-r", 1)
-        for options, name in ((("--dim", "N=1"), "--dim"), (("--shape", "x=1"), "--shape"),
+        for options, name in ((("--dim", "N=1"), "--dim"), (("--dim", "N=1..4"), "--dim"), (("--shape", "x=1"), "--shape"),
                               (("--outputs", "c"), "--outputs")):
             self.refuses(2, f"compile the model again with {name}, and give the new graph", "run", graph, "-d", "sim", *options)
         self.refuses(2, "it is a saved graph already", "compile", graph, "-o", self.folder / "x")
