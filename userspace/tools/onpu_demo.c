@@ -757,7 +757,8 @@ static int demo(WNNInstance instance, const struct options *options, struct resu
 	if (records_open(result, options) || digits_demo(instance, options, result))
 		return -1;
 	if (!model_present("squeezenet", &options->paths))
-		printf("SqueezeNet is not in %s/squeezenet; it is left out.\n", options->paths.models);
+		printf("SqueezeNet is not in %s/squeezenet; it is left out.\n",
+		       options->paths.models);
 	else if (squeezenet_demo(instance, options, result))
 		return -1;
 	print_table(options, result);

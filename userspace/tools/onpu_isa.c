@@ -313,7 +313,8 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (strcmp(a.command, "asm") && strcmp(a.command, "dis") && strcmp(a.command, "check")) {
-		fprintf(stderr, "onpu-isa: there is no command '%s'; there are asm, dis and check\n",
+		fprintf(stderr,
+			"onpu-isa: there is no command '%s'; there are asm, dis and check\n",
 			a.command);
 		return 1;
 	}

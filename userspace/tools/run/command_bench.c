@@ -147,9 +147,9 @@ static void *run_stream(void *argument)
 		if (has_room(stream))
 			stream->ret = target_dispatch(&stream->target);
 		else
-			stream->ret = complain(BAD_DEVICE,
-					       "too little memory is free for the times: give fewer "
-					       "--repeats or a shorter --duration");
+			stream->ret = complain(
+				BAD_DEVICE, "too little memory is free for the times: give fewer "
+					    "--repeats or a shorter --duration");
 		now = nanoseconds();
 		if (!stream->ret)
 			stream->ns[stream->count++] = now - begin;
@@ -167,9 +167,10 @@ static int gather(struct bench *bench)
 		bench->count += bench->streams[i].count;
 	bench->ns = calloc(bench->count, sizeof(*bench->ns));
 	if (!bench->ns)
-		return complain(BAD_DEVICE,
-				"too little memory is free for the times: give fewer --repeats or a "
-				"shorter --duration");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the times: give fewer --repeats or a "
+			"shorter --duration");
 	for (size_t i = 0; i < bench->stream_count; i++) {
 		const struct stream *stream = &bench->streams[i];
 

@@ -340,8 +340,7 @@ static bool is_before(const struct value *value, size_t a, size_t b)
 	return x > y;
 }
 
-static int print_top(const struct value *value, size_t top, char *const *labels,
-		     size_t label_count)
+static int print_top(const struct value *value, size_t top, char *const *labels, size_t label_count)
 {
 	size_t count = 0;
 	size_t *best;
@@ -350,10 +349,11 @@ static int print_top(const struct value *value, size_t top, char *const *labels,
 		top = value->count;
 	best = calloc(top + 1, sizeof(*best));
 	if (!best)
-		return complain(BAD_DEVICE,
-				"output \"%s\": too little memory is free to sort its elements; give "
-				"a smaller number with --top",
-				value->name);
+		return complain(
+			BAD_DEVICE,
+			"output \"%s\": too little memory is free to sort its elements; give "
+			"a smaller number with --top",
+			value->name);
 	for (size_t i = 0; i < value->count; i++) {
 		size_t at = count < top ? count++ : top;
 

@@ -14,9 +14,10 @@ static int add(struct computed *computed, const char *name, size_t length)
 	if (names)
 		computed->names = names;
 	if (!names || !(names[computed->count] = strndup(name, length)))
-		return complain(BAD_DEVICE,
-				"too little memory is free for the list of the model's tensors; end "
-				"other programs, or raise the limit (ulimit -v)");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the list of the model's tensors; end "
+			"other programs, or raise the limit (ulimit -v)");
 	computed->count++;
 	return DONE;
 }

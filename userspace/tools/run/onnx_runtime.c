@@ -138,11 +138,12 @@ static int check_path(const char *path)
 	if (!text)
 		ret = complain_memory(path);
 	else if (strcmp(json_string_value(text), path) != 0)
-		ret = complain(BAD_FILE,
-			       "%s: the path of this folder is not UTF-8, which the JSON for ONNX "
-			       "Runtime needs; use another folder for the model or, with TMPDIR, for "
-			       "temporary files",
-			       path);
+		ret = complain(
+			BAD_FILE,
+			"%s: the path of this folder is not UTF-8, which the JSON for ONNX "
+			"Runtime needs; use another folder for the model or, with TMPDIR, for "
+			"temporary files",
+			path);
 	json_decref(text);
 	return ret;
 }

@@ -313,18 +313,18 @@ static json_t *info_json(const struct options *options, WNNStablehloProgram prog
 
 	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++)
 		json_array_append_new(
-			modules, json_pack("{s:o, s:o}", "inputs",
-					   infos_json(wnnStablehloProgramGetInputs(program, i)),
-					   "outputs",
-					   infos_json(wnnStablehloProgramGetOutputs(program, i))));
+			modules,
+			json_pack("{s:o, s:o}", "inputs",
+				  infos_json(wnnStablehloProgramGetInputs(program, i)), "outputs",
+				  infos_json(wnnStablehloProgramGetOutputs(program, i))));
 	/* Bytecode has no lines: line 0 stands for the byte that column tells. */
 	for (size_t i = 0; i < refusals.count; i++)
-		json_array_append_new(
-			list, json_pack("{s:I, s:I, s:o, s:o}", "line",
-					(json_int_t)refusals.data[i].line, "column",
-					(json_int_t)refusals.data[i].column, "operator",
-					json_text(refusals.data[i].operatorName), "reason",
-					json_text(refusals.data[i].reason)));
+		json_array_append_new(list,
+				      json_pack("{s:I, s:I, s:o, s:o}", "line",
+						(json_int_t)refusals.data[i].line, "column",
+						(json_int_t)refusals.data[i].column, "operator",
+						json_text(refusals.data[i].operatorName), "reason",
+						json_text(refusals.data[i].reason)));
 	return json_pack("{s:o, s:s, s:o, s:o}", "model", json_text(WNN_STR(options->model)),
 			 "format", "stablehlo", "modules", modules, "refusals", list);
 }

@@ -115,11 +115,12 @@ static int read_parts(struct request *r, size_t at, const json_t *parts, struct 
 
 		if (!json_is_string(type) || strcmp(json_string_value(type), "text") != 0 ||
 		    !json_is_string(json_object_get(part, "text")))
-			return refuse(refusal, 400, "messages",
-				      "field \"messages\" has the part %s; each part of a content "
-				      "has to be {\"type\": \"text\", \"text\": …}: only texts can be "
-				      "read",
-				      show(part).text);
+			return refuse(
+				refusal, 400, "messages",
+				"field \"messages\" has the part %s; each part of a content "
+				"has to be {\"type\": \"text\", \"text\": …}: only texts can be "
+				"read",
+				show(part).text);
 		size += json_string_length(json_object_get(part, "text"));
 	}
 	r->joined[at] = end = malloc(size + 1);
@@ -155,11 +156,12 @@ static int read_message(struct request *r, size_t at, const json_t *message,
 		i++;
 	if (i == sizeof(roles) / sizeof(roles[0]) ||
 	    (!json_is_string(content) && !json_is_array(content)))
-		return refuse(refusal, 400, "messages",
-			      "field \"messages\" has the message %s; each has to be {\"role\": "
-			      "\"system\", \"developer\", \"user\" or \"assistant\", \"content\": a "
-			      "text}",
-			      show(message).text);
+		return refuse(
+			refusal, 400, "messages",
+			"field \"messages\" has the message %s; each has to be {\"role\": "
+			"\"system\", \"developer\", \"user\" or \"assistant\", \"content\": a "
+			"text}",
+			show(message).text);
 	r->messages[at].role = roles[i].role;
 	if (json_is_array(content))
 		return read_parts(r, at, content, refusal);

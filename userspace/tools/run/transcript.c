@@ -178,11 +178,12 @@ static int feed_prompt(struct transcript *t, struct transcript_part *part)
 	if (!ret && t->whisper->config.multilingual) {
 		part->language = t->language ? language_token(t, t->language) : hear_language(t);
 		ret = part->language == GGUF_NO_TOKEN ?
-			      complain(BAD_MODEL,
-				       "%s: no token of a language follows <|startoftranscript|> in "
-				       "tokenizer.json: give --language, or the tokenizer.json of this "
-				       "model",
-				       t->whisper->encoder_path) :
+			      complain(
+				      BAD_MODEL,
+				      "%s: no token of a language follows <|startoftranscript|> in "
+				      "tokenizer.json: give --language, or the tokenizer.json of this "
+				      "model",
+				      t->whisper->encoder_path) :
 			      feed(t, part->language);
 		if (!ret)
 			ret = feed(t, t->task);

@@ -312,10 +312,11 @@ static int make_room(struct whisper *w)
 				w->encoder_path);
 	if (logits->type != WNNOperandDataType_Float32 &&
 	    logits->type != WNNOperandDataType_Float16)
-		return complain(BAD_MODEL,
-				"%s: its output \"logits\" has the type %s; it has to be float32 or "
-				"float16",
-				w->step_path, wnnOperandDataTypeGetName(logits->type).data);
+		return complain(
+			BAD_MODEL,
+			"%s: its output \"logits\" has the type %s; it has to be float32 or "
+			"float16",
+			w->step_path, wnnOperandDataTypeGetName(logits->type).data);
 	if (w->vocabulary.count > logits->elements)
 		return complain(BAD_MODEL,
 				"%s: the tokenizer has %zu tokens, but the model only %zu: use the "

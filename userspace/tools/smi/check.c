@@ -74,12 +74,11 @@ json_t *check_json(const struct check *check)
 
 		/* "s?" writes null for NULL. */
 		wrong |= json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:s?, s:o, s:o}", "check", finding->name, "verdict",
-				  words[finding->verdict], "device",
-				  *finding->address ? finding->address : NULL, "what",
-				  text_as_json(finding->what), "fix",
-				  finding->fix ? text_as_json(finding->fix) : json_null()));
+			list, json_pack("{s:s, s:s, s:s?, s:o, s:o}", "check", finding->name,
+					"verdict", words[finding->verdict], "device",
+					*finding->address ? finding->address : NULL, "what",
+					text_as_json(finding->what), "fix",
+					finding->fix ? text_as_json(finding->fix) : json_null()));
 	}
 	if (wrong) {
 		json_decref(list);
