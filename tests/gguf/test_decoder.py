@@ -391,8 +391,7 @@ class Decoder(unittest.TestCase):
         # A cache that is updated in place needs no output of the file.
         self.run_tool("-p", "a", "-n", 3, "--past", "old_")
         self.save(pair_json(), SHARED, past="old_", present="new_")
-        self.refuses('its input "old_0.key" has no output "present.0.key": give --present, with which the names '
-                     "of outputs with extended caches begin", "--past", "old_")
+        self.refuses('its input "old_0.key" has no output "present.0.key": give --present', "--past", "old_")
         done = self.run_tool("-p", "a", "-n", 3, "--past", "old_", "--present", "new_", "--temperature", 0)
         self.assertEqual(done.stdout, self.text_of(self.weights.expect([small_model.CHARACTERS.index("a")], 3)) + b"\n")
 

@@ -3,7 +3,34 @@
 #include "demo_record.h"
 
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+json_t *demo_record_load(const char *path)
+{
+	json_error_t error;
+	json_t *root = json_load_file(path, 0, &error);
+
+	/* A file that does not open has no line. */
+	if (!root && error.line < 0)
+		warnx("%s", error.text);
+	else if (!root)
+		warnx("%s: line %d: %s", path, error.line, error.text);
+	return root;
+}
+
+int demo_record_write(const json_t *root, const char *path)
+{
+	int ret;
+
+	errno = 0;
+	ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
+	if (ret)
+		warnx("%s: cannot be written: %s", path,
+		      errno ? strerror(errno) : "memory is exhausted");
+	return ret;
+}
 
 static json_t *member(json_t *object, const char *name)
 {

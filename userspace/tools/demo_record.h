@@ -12,6 +12,12 @@
 
 #include <webnn/webnn_npu.h>
 
+/* Reads a file of results. Returns NULL after a message. */
+json_t *demo_record_load(const char *path);
+
+/* Writes @root to a file; NULL: memory was exhausted. Returns 0, or -1 after a message. */
+int demo_record_write(const json_t *root, const char *path);
+
 /*
  * Returns the record of a network on a device in @root, which is created if it does not exist.
  * NULL: no memory.

@@ -6,7 +6,6 @@
  */
 #include <argp.h>
 #include <err.h>
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -592,18 +591,6 @@ static json_t *squeezenet_json(const struct result *r)
 	return object;
 }
 
-static int dump(const json_t *root, const char *path)
-{
-	int ret;
-
-	errno = 0;
-	ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
-	if (ret)
-		warnx("%s: cannot be written: %s", path,
-		      errno ? strerror(errno) : "memory is exhausted");
-	return ret;
-}
-
 static int write_json(const struct options *options, const struct result *r)
 {
 	const struct run *digits = &r->digits, *squeezenet = &r->squeezenet;
@@ -618,7 +605,7 @@ static int write_json(const struct options *options, const struct result *r)
 
 	if (root && r->has_squeezenet)
 		json_object_set_new(root, "squeezenet", squeezenet_json(r));
-	ret = dump(root, options->json);
+	ret = demo_record_write(root, options->json);
 	json_decref(root);
 	return ret;
 }
@@ -734,19 +721,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* Makes the object for --record, and reads the file of --compare. Returns 0 or -1. */
 static int records_open(struct result *result, const struct options *options)
 {
-	json_error_t error;
-
 	if (options->record && !(result->record = json_object())) {
 		warnx("memory is exhausted");
 		return -1;
 	}
 	if (!options->compare)
 		return 0;
-	result->known = json_load_file(options->compare, 0, &error);
-	if (!result->known && error.line < 0)
-		warnx("%s", error.text);
-	else if (!result->known)
-		warnx("%s: line %d: %s", options->compare, error.line, error.text);
+	result->known = demo_record_load(options->compare);
 	return result->known ? 0 : -1;
 }
 
@@ -764,7 +745,7 @@ static int demo(WNNInstance instance, const struct options *options, struct resu
 	print_table(options, result);
 	fflush(stdout);
 	ret = demand(result);
-	if (options->record && dump(result->record, options->record))
+	if (options->record && demo_record_write(result->record, options->record))
 		ret = -1;
 	if (options->json && write_json(options, result))
 		ret = -1;

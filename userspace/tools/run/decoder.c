@@ -40,14 +40,12 @@ static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *na
  */
 static const char *describe(const WNNOnnxValueInfo *value, char text[DESCRIPTION])
 {
-	int type = value->elementType.length < 30 ? (int)value->elementType.length : 30, used;
+	const bool unknown = value->rank == WNN_ONNX_RANK_UNKNOWN;
+	int used = snprintf(text, DESCRIPTION, unknown ? "%.*s of unknown shape" : "%.*s [",
+			    value->elementType.length < 30 ? (int)value->elementType.length : 30,
+			    value->elementType.data);
 
-	if (value->rank == WNN_ONNX_RANK_UNKNOWN) {
-		snprintf(text, DESCRIPTION, "%.*s of unknown shape", type, value->elementType.data);
-		return text;
-	}
-	used = snprintf(text, DESCRIPTION, "%.*s [", type, value->elementType.data);
-	for (size_t i = 0; i < value->rank && used < DESCRIPTION - 60; i++) {
+	for (size_t i = 0; !unknown && i < value->rank && used < DESCRIPTION - 60; i++) {
 		const WNNOnnxDimension *dimension = &value->dimensions[i];
 		int length = dimension->name.length < 40 ? (int)dimension->name.length : 40;
 		const char *between = i ? ", " : "";
@@ -59,7 +57,7 @@ static const char *describe(const WNNOnnxValueInfo *value, char text[DESCRIPTION
 			used += snprintf(text + used, DESCRIPTION - (size_t)used, "%s%.*s", between,
 					 length ? length : 1, length ? dimension->name.data : "?");
 	}
-	snprintf(text + used, DESCRIPTION - (size_t)used, "]");
+	snprintf(text + used, DESCRIPTION - (size_t)used, "%s", unknown ? "" : "]");
 	return text;
 }
 
@@ -98,9 +96,7 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 			 (int)(input->name.length - strlen(past)), input->name.data + strlen(past));
 	output = find(outputs, name);
 	if (!output)
-		return gguf_fail(error,
-				 "its input \"%.*s\" has no output \"%s\": give --present, with "
-				 "which the names of outputs with extended caches begin",
+		return gguf_fail(error, "its input \"%.*s\" has no output \"%s\": give --present",
 				 (int)input->name.length, input->name.data, name);
 	if (input->rank != 4 || input->dimensions[1].size < 1 || input->dimensions[3].size < 1 ||
 	    (input->dataType != WNNOperandDataType_Float32 &&
