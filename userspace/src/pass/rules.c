@@ -31,28 +31,40 @@ static const char *const passes[] = {
 	[RULES_SINK_TRANSPOSES] = "sink-transposes",
 	[RULES_JOIN_PRODUCTS] = "join-products",
 };
-#define NUM_NAMES ((uint32_t)(ARRAY_SIZE(rules_table) + ARRAY_SIZE(passes)))
-_Static_assert(NUM_NAMES <= 64,
-	       "each rule has a bit of a mask, and each of these passes one behind them");
+/* The rules, and behind them these passes. */
+#define NUM_ROWS ((uint32_t)(ARRAY_SIZE(rules_table) + ARRAY_SIZE(passes)))
 
 static const char *name_of(uint32_t i)
 {
 	return i < rules_count ? rules_table[i].name : passes[i - rules_count];
 }
 
+/*
+ * Returns the mask of a row. Rows with the same name, which are adjacent, have the same bit, so that
+ * there may be more rows than bits; a test compares the masks of all names.
+ */
+static uint64_t mask_of(uint32_t row)
+{
+	uint32_t bit = 0;
+
+	for (uint32_t i = 1; i <= row; i++)
+		bit += strcmp(name_of(i), name_of(i - 1)) != 0;
+	return bit < 64 ? UINT64_C(1) << bit : 0;
+}
+
 bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pass)
 {
-	return !(options->rules_off >> (rules_count + pass) & 1);
+	return !(options->rules_off & mask_of(rules_count + pass));
 }
 
 uint64_t wnn_rules_mask(const char *name, size_t length)
 {
 	uint64_t mask = 0;
 
-	for (uint32_t i = 0; i < NUM_NAMES; i++)
+	for (uint32_t i = 0; i < NUM_ROWS; i++)
 		if ((length == 3 && !memcmp(name, "all", 3)) ||
 		    (strlen(name_of(i)) == length && !memcmp(name, name_of(i), length)))
-			mask |= UINT64_C(1) << i;
+			mask |= mask_of(i);
 	return mask;
 }
 
@@ -60,10 +72,9 @@ const char *wnn_rules_list(char *buffer, size_t size)
 {
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < NUM_NAMES && at < size; i++) {
+	for (uint32_t i = 0; i < NUM_ROWS && at < size; i++) {
 		int length;
 
-		/* Rows with the same name are adjacent. */
 		if (i && !strcmp(name_of(i), name_of(i - 1)))
 			continue;
 		length = snprintf(buffer + at, size - at, "%s%s", i ? ", " : "", name_of(i));
@@ -306,7 +317,8 @@ static struct ir_value *apply(struct rules *rules, struct ir_node *node)
 		struct ir_value *value;
 
 		if (rule->op != node->op || rule->group != rules->group ||
-		    (rules->ctx->options->rules_off & UINT64_C(1) << i))
+		    (rules->ctx->options->rules_off &&
+		     (rules->ctx->options->rules_off & mask_of(i))))
 			continue;
 		value = rule->apply(rules, node);
 		if (rules->failed)
