@@ -8,7 +8,7 @@ _FUZZ = f'{_DIR}/tests/graphs/graph-fuzz -d cpu -n 1500 -l 80 -s 31'
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAIL.*'
 BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz tests/library/api/test_api_graph '\
-        'tests/library/api/test_api_branches tests/library/ir/test_floats'
+        'tests/library/api/test_api_branches tests/library/ir/test_floats tests/library/ir/test_rules'
 
 
 def _rule(file, name, old, new, command=_TEXT):
@@ -130,7 +130,7 @@ MUTATIONS = [
     _rule('rule_heads', 'a batch that the other operand lacks is not repeated', 'ir_type_dim(other, k) == ir_type_dim(result, k);', '1;'),
     _rule('rule_heads', 'softmax keeps the number of its axis', '\t\tattrs.axis++;', '\t\tattrs.axis += 0;'),
     _rule('rule_heads', 'a mask for all heads has them', 'one = ir_type_dim(&value->type, axis) == 1;', 'one = false;'),
-    _rule('rule_gate', 'any summand is that of hardSwish', '== x && number == 3;', '== x;'),
+    _rule('rule_gate', 'any summand is that of hardSwish', 'x && number == 3 ? x : NULL', 'x'),
     _rule('rule_gate', 'any divisor is that of hardSwish', 'number != 6)', 'number == 0)'),
     _rule('rule_gate', 'any limit is that of hardSwish', 'node->attrs.unary.alpha == 0 &&\n\t\t\t\t\t\t    node->attrs.unary.beta == 6 ?',
           'node->attrs.unary.alpha == 0 ?'),
@@ -219,10 +219,31 @@ MUTATIONS = [
           'node = value->def;\n\n\treturn node &&'),
     _rule('rule_gate', 'a quotient has the sign of the power', 'gate.alpha = (float)-times;', 'gate.alpha = (float)times;'),
     _rule('rule_gate', 'a gate may have another shape', 'node && ir_type_same_shape(&value->type, &x->type) &&', 'node &&'),
-    _rule('rule_gate', 'any clamp is a hardSigmoid', 'node->attrs.unary.beta != 1 ||', '0 ||'),
+    _rule('rule_gate', 'any clamp is a hardSigmoid', '\t\t   node->attrs.unary.beta != 1 ||', '\t\t   0 ||'),
     _rule('rewrite', 'any constant is a number', 'return data && !memcmp(data, data + one, bytes - one);', 'return data != NULL || one == bytes;'),
     _rule('rules', 'a rule is not named', 'rules->rw->rule[old] = rules->current->name;\n\t}\n\tif (to->first', ';\n\t}\n\tif (to->first',
           f'{_DIR}/tests/library/api/test_api_graph'),
+    # Functions in parts, ranges and repeated values.
+    _rule('rule_gate', 'any factor makes hardSigmoid', 'fabs(6 * number - 1) <= near', 'fabs(6 * number - 1) <= 1'),
+    _rule('rule_gate', 'a number that is divided makes hardSigmoid', ' && !(i && is_binary(node, IR_DIV))', ''),
+    _rule('rule_gate', 'limits of 0 and any number make hardSigmoid', 'node->attrs.unary.beta != 1 || !is_real', '!is_real'),
+    _rule('rule_gate', 'a factor above 1 makes leakyRelu', ' && *alpha <= 1 &&', ' &&'),
+    _rule('rule_gate', 'a factor below 0 makes leakyRelu', '*alpha > 0 && ', ''),
+    _rule('rule_gate', 'the smaller of two is leakyRelu', 'i < 2 && is_binary(node, IR_MAX) && !value',
+          'i < 2 && (is_binary(node, IR_MAX) || is_binary(node, IR_MIN)) && !value'),
+    _rule('rule_gate', 'leakyRelu is chosen by any number', '&& number == 0 &&\n\t\t    (i ? more', '&&\n\t\t    (i ? more'),
+    _rule('rule_gate', 'leakyRelu is chosen by the wrong sign', 'i == 2) == x', 'i == 1) == x'),
+    _rule('rule_parts', 'softmax of any number in float32 is that of float16', ' || cast->operands[0]->type.dtype != IR_F16)', ')'),
+    _rule('rule_window', 'zeros are less than any number', '(number == 0 && rules_is_positive(input))', 'number == 0'),
+    _rule('rule_chain', 'pools of any numbers have no sign', 'def->attrs.pool.kind == IR_POOL_L2 || are_positive(def, height - 1)', 'true'),
+    _rule('rule_range', 'a range may end outside', '*first + count <= size', 'count <= size'),
+    _rule('rule_range', 'indices below 0 count from the begin', 'index += index < 0 ? size : 0;', ';'),
+    _rule('rule_range', 'any indices follow each other', 'if (index != *first + i)', 'if (index < 0)'),
+    _rule('rule_range', 'an expand goes whose size nothing else has', 'if (!found)', 'if (0)'),
+    _rule('rule_range', 'short rows have one element each', 'row >= LONG_ROW', 'row > 1'),
+    _rule('rule_range', 'axes in the middle are repeated', 'if (ir_type_dim(type, i) != ir_type_dim(result, missing + i))', 'if (0)'),
+    _rule('rules', 'rows of one name have bits of their own', 'bit += strcmp(name_of(i), name_of(i - 1)) != 0;', 'bit++;',
+          f'{_DIR}/tests/library/ir/test_rules'),
     # Sides of selections that are left out.
     _branch('a condition may be computed after the nodes of its sides', 'branches[up].condition->def->id >= node->id', 'false'),
     _branch('a value is needed by its last reader alone', 'branch : common(s->c->branches, *of, branch);', 'branch : *of;'),

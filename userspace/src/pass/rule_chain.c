@@ -114,6 +114,8 @@ static bool is_positive(const struct ir_value *value, int height)
 		}
 	case IR_OP_REDUCE:
 		return is_positive_reduction(def, height - 1);
+	case IR_OP_POOL:
+		return def->attrs.pool.kind == IR_POOL_L2 || are_positive(def, height - 1);
 	case IR_OP_BINARY:
 		if (def->attrs.binary.act.kind != IR_UNARY_NONE)
 			return false;
@@ -126,10 +128,16 @@ static bool is_positive(const struct ir_value *value, int height)
 	case IR_OP_TRANSPOSE:
 	case IR_OP_EXPAND:
 	case IR_OP_SLICE:
+	case IR_OP_CONCAT:
 		return are_positive(def, height - 1);
 	default:
 		return false;
 	}
+}
+
+bool rules_is_positive(const struct ir_value *value)
+{
+	return is_positive(value, MAX_HEIGHT);
 }
 
 /*
@@ -216,7 +224,10 @@ static bool ignores_sign_of_zero(int kind)
 	       kind == IR_IS_INFINITE;
 }
 
-/* Replaces f(x + 0) by f(x) if f does not distinguish -0, which x + 0 never is, from +0. */
+/*
+ * Replaces f(x + 0) by f(x) if f does not distinguish -0, which x + 0 never is, from +0. Softmax
+ * does not: it takes powers of differences.
+ */
 struct ir_value *rule_zero_unseen(struct rules *rules, struct ir_node *node)
 {
 	struct ir_value *operands[2] = { NULL };

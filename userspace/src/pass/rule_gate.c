@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules for gates: products of a value and a function of it.
+ * Rules for functions of one element that exporters write as several operators, and for gates:
+ * products of a value and a function of it.
  *
  *	%1 = unary(%0) sigmoid
  *	%2 = binary(%0, %1) mul		->	%2 = unary(%0) swish(1,0) ; sigmoid+mul
@@ -131,6 +132,75 @@ struct ir_value *rule_sigmoid_reciprocal(struct rules *rules, struct ir_node *no
 	return is_unary(node, IR_RECIPROCAL) ? emit_sigmoid(rules, node, node->operands[0]) : NULL;
 }
 
+/* ---- leakyRelu: max(x, a * x), or a choice between the two by the sign of x */
+
+/* Whether a value is x times a number above 0 and up to 1; sets *alpha. */
+static bool is_fraction(const struct ir_value *value, const struct ir_value *x, double *alpha)
+{
+	return value != x && is_multiple(value, x, alpha) && *alpha > 0 && *alpha <= 1 &&
+	       ir_type_same_shape(&value->type, &x->type);
+}
+
+/* The result keeps its bits: the larger of x and a * x is x where that is positive, else a * x. */
+static struct ir_value *emit_leaky(struct rules *rules, const struct ir_node *node,
+				   const struct ir_value *product, struct ir_value *x)
+{
+	union ir_attrs attrs = { .unary = { .kind = IR_LEAKY_RELU } };
+	double alpha;
+
+	if (!is_real(x) || !is_fraction(product, x, &alpha) ||
+	    !ir_type_same_shape(&x->type, &node->results[0]->type))
+		return NULL;
+	attrs.unary.alpha = (float)alpha;
+	return rules_emit(rules, IR_OP_UNARY, &x, 1, &node->results[0]->type, &attrs, product->def,
+			  node);
+}
+
+struct ir_value *rule_leaky_maximum(struct rules *rules, struct ir_node *node)
+{
+	struct ir_value *value = NULL;
+
+	for (uint32_t i = 0; i < 2 && is_binary(node, IR_MAX) && !value; i++)
+		value = emit_leaky(rules, node, node->operands[!i], node->operands[i]);
+	return value;
+}
+
+/*
+ * Returns x if a condition tells whether x is above 0, or with @below whether it is below 0, or 0 in
+ * either case; else NULL. NaN is neither.
+ */
+static struct ir_value *compared_with_zero(const struct ir_value *condition, bool below)
+{
+	const struct ir_node *node = rules_maker(condition, IR_OP_COMPARE);
+	double number;
+
+	if (!node || node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		enum ir_binary kind = node->attrs.binary.kind;
+		bool less = kind == IR_LT || kind == IR_LE, more = kind == IR_GT || kind == IR_GE;
+
+		if ((less || more) && rewrite_number(node->operands[!i], &number) && number == 0 &&
+		    (i ? more : less) == below)
+			return node->operands[i];
+	}
+	return NULL;
+}
+
+struct ir_value *rule_leaky_where(struct rules *rules, struct ir_node *node)
+{
+	struct ir_value *value = NULL;
+
+	for (uint32_t i = 1; i < 3 && !value; i++) {
+		struct ir_value *x = node->operands[i];
+
+		/* x is the first choice where it is positive, the second where that is negative. */
+		if (compared_with_zero(node->operands[0], i == 2) == x)
+			value = emit_leaky(rules, node, node->operands[3 - i], x);
+	}
+	return value;
+}
+
 /* ---- gates */
 
 /* Whether a value is sigmoid(a * x), the factor of x in swish; fills in *gate. */
@@ -195,6 +265,22 @@ static bool is_line(const struct rules *rules, const struct ir_value *value,
 		return true;
 	}
 	return node && is_multiple(product, x, alpha);
+}
+
+/* Returns the x of a value that may be alpha * x + beta, for is_line(); else NULL. */
+static struct ir_value *under_line(const struct rules *rules, const struct ir_value *value)
+{
+	const struct ir_node *node = rules_sole(rules, value);
+	const struct ir_value *product;
+	double number;
+
+	if (is_unary(node, IR_LINEAR))
+		return node->operands[0];
+	product = is_binary(node, IR_ADD) ? beside_number(node, &number) : NULL;
+	node = product ? rules_sole(rules, product) : NULL;
+	if (is_binary(node, IR_DIV))
+		return node->operands[0];
+	return is_binary(node, IR_MUL) ? beside_number(node, &number) : NULL;
 }
 
 /* Whether the pass `recognise` will replace x times this hardSigmoid by hardSwish. */
@@ -266,17 +352,18 @@ static struct ir_value *swish_quotient(struct rules *rules, const struct ir_node
 	return emit_gate(rules, node, x, &gate, exp);
 }
 
-/* Whether a node is min(max(x + 3, 0), 6). */
-static bool is_six_of_hard(const struct rules *rules, const struct ir_node *node,
-			   const struct ir_value *x)
+/* Returns x if a node is min(max(x + 3, 0), 6), else NULL. */
+static struct ir_value *under_six(const struct rules *rules, const struct ir_node *node)
 {
 	const struct ir_node *sum = is_unary(node, IR_CLAMP) && node->attrs.unary.alpha == 0 &&
 						    node->attrs.unary.beta == 6 ?
 					    rules_sole(rules, node->operands[0]) :
 					    NULL;
+	struct ir_value *x;
 	double number;
 
-	return is_binary(sum, IR_ADD) && beside_number(sum, &number) == x && number == 3;
+	x = is_binary(sum, IR_ADD) ? beside_number(sum, &number) : NULL;
+	return x && number == 3 ? x : NULL;
 }
 
 /*
@@ -297,7 +384,7 @@ static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir
 		struct ir_value *x = product->operands[i];
 		const struct ir_node *clamp = rules_sole(rules, product->operands[!i]);
 
-		if (is_six_of_hard(rules, clamp, x) &&
+		if (under_six(rules, clamp) == x &&
 		    ir_type_same_shape(&x->type, &node->results[0]->type))
 			return emit_gate(rules, node, x, &gate, clamp);
 	}
@@ -320,4 +407,58 @@ struct ir_value *rule_gate(struct rules *rules, struct ir_node *node)
 			return emit_gate(rules, node, node->operands[i], &gate,
 					 node->operands[!i]->def);
 	return NULL;
+}
+
+/* ---- hardSigmoid: min(max(x + 3, 0), 6) / 6, or min(max(alpha * x + beta, 0), 1) */
+
+static struct ir_value *emit_hard_sigmoid(struct rules *rules, const struct ir_node *node,
+					  struct ir_value *x, double alpha, double beta,
+					  const struct ir_node *main)
+{
+	const union ir_attrs attrs = { .unary = { .kind = IR_HARD_SIGMOID,
+						  .alpha = (float)alpha,
+						  .beta = (float)beta } };
+
+	if (!ir_type_same_shape(&x->type, &node->results[0]->type) ||
+	    !isfinite(attrs.unary.alpha) || !isfinite(attrs.unary.beta))
+		return NULL;
+	return rules_emit(rules, IR_OP_UNARY, &x, 1, &x->type, &attrs, main, node);
+}
+
+/* Whether a node multiplies the other operand than `number` by about 1/6, or divides it by 6. */
+static bool makes_sixth(const struct ir_node *node, double number)
+{
+	double near = node->results[0]->type.dtype == IR_F16 ? 1e-3 : 1e-6;
+
+	return is_binary(node, IR_DIV) ? number == 6 :
+					 is_binary(node, IR_MUL) && fabs(6 * number - 1) <= near;
+}
+
+struct ir_value *rule_hard_sigmoid_scaled(struct rules *rules, struct ir_node *node)
+{
+	double number;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ir_node *clamp = rules_sole(rules, node->operands[i]);
+		struct ir_value *x = clamp ? under_six(rules, clamp) : NULL;
+
+		if (x && is_real(x) && rewrite_number(node->operands[!i], &number) &&
+		    makes_sixth(node, number) && !(i && is_binary(node, IR_DIV)))
+			return emit_hard_sigmoid(rules, node, x, 1.0 / 6, 0.5, clamp);
+	}
+	return NULL;
+}
+
+struct ir_value *rule_hard_sigmoid_limited(struct rules *rules, struct ir_node *node)
+{
+	struct ir_value *x;
+	double alpha, beta;
+
+	if (!is_unary(node, IR_CLAMP) || node->attrs.unary.alpha != 0 ||
+	    node->attrs.unary.beta != 1 || !is_real(node->results[0]))
+		return NULL;
+	x = under_line(rules, node->operands[0]);
+	if (!x || !is_line(rules, node->operands[0], x, &alpha, &beta))
+		return NULL;
+	return emit_hard_sigmoid(rules, node, x, alpha, beta, node->operands[0]->def);
 }

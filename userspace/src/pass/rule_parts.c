@@ -464,3 +464,23 @@ struct ir_value *rule_softmax_nan(struct rules *rules, struct ir_node *node)
 	return rules_emit(rules, IR_OP_SOFTMAX, softmax->operands, 1, &node->results[0]->type,
 			  &attrs, softmax, node);
 }
+
+/* ---- softmax of float16 in float32 */
+
+/*
+ * Makes a softmax in float32 between casts from and to float16 one of float16, which is computed in
+ * float32 as well and rounded once.
+ */
+struct ir_value *rule_softmax_cast(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *softmax = rules_sole(rules, node->operands[0]), *cast;
+
+	if (!softmax || softmax->op != IR_OP_SOFTMAX ||
+	    softmax->results[0]->type.dtype != IR_F32 || node->results[0]->type.dtype != IR_F16)
+		return NULL;
+	cast = rules_maker(softmax->operands[0], IR_OP_CAST);
+	if (!cast || cast->operands[0]->type.dtype != IR_F16)
+		return NULL;
+	return rules_emit(rules, IR_OP_SOFTMAX, cast->operands, 1, &node->results[0]->type,
+			  &softmax->attrs, softmax, node);
+}

@@ -5,9 +5,10 @@
  *	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
  *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
  *
- * Convolutions and L2 pools pad with zeros, maximum pools with the least value. Average pools do
- * not count padding: a pool without padding of its own, all of whose windows lie inside, gets
- * `counts_padding`.
+ * Convolutions and L2 pools pad with zeros, maximum pools with the least value; zeros are no less
+ * than that in front of a maximum pool whose input has neither negative numbers nor -0. Average
+ * pools do not count padding: a pool without padding of its own, all of whose windows lie inside,
+ * gets `counts_padding`.
  */
 #include <math.h>
 #include <string.h>
@@ -110,6 +111,14 @@ static bool counts_all_taps(const struct ir_node *node)
 	return true;
 }
 
+/* Whether a pool of this kind has the same results with the number as with its own padding. */
+static bool is_unseen(enum ir_pool kind, double number, const struct ir_value *input)
+{
+	if (kind != IR_POOL_MAX)
+		return number == 0;
+	return number == (double)-INFINITY || (number == 0 && rules_is_positive(input));
+}
+
 struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *pad = pad_of(node);
@@ -118,7 +127,7 @@ struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
 
 	if (!pad || (attrs.pool.kind == IR_POOL_AVERAGE && !counts_all_taps(node)) ||
 	    !padded_with(pad, &number) ||
-	    number != (attrs.pool.kind == IR_POOL_MAX ? (double)-INFINITY : 0) ||
+	    !is_unseen(attrs.pool.kind, number, pad->operands[0]) ||
 	    !add_padding(pad, attrs.pool.layout, attrs.pool.padding) ||
 	    !windows_see_input(&attrs.pool))
 		return NULL;

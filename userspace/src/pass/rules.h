@@ -59,6 +59,11 @@ const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
 bool rules_bits(const struct ir_value *value, uint64_t *bits);
 /* Returns the bits of infinity or -infinity in the type; 0 for integers. */
 uint64_t rules_infinity(enum ir_dtype dtype, bool negative);
+/*
+ * Whether each element of a value of floats is NaN or has a clear sign bit; false where that is not
+ * seen from a few nodes in front (rule_chain.c).
+ */
+bool rules_is_positive(const struct ir_value *value);
 /* Returns how often a value is an operand or an output. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
