@@ -3,9 +3,12 @@
  * Finds layer normalisations and RMS normalisations that exporters write as means, squares and a
  * root: (x - mean) / sqrt(mean of squares + epsilon) * scale + bias. Each of scale, bias and the
  * first mean may be absent. All of it, or the squares and their mean, may be computed in float32
- * between casts from and to float16. Means may be reshaped to keep their axes.
+ * between casts from and to float16. Means may be reshaped to keep their axes. With a scale, it may
+ * be x * factor + (bias - mean * factor) instead.
  */
 #include "pass/recognise.h"
+
+#include <string.h>
 
 static bool is_cast(const struct ir_node *node, enum ir_dtype from, enum ir_dtype to)
 {
@@ -94,12 +97,11 @@ static const struct ir_value *under_root(struct search *s, const struct ir_value
 }
 
 /*
- * Returns `numerator` if `divisor` is the root of the mean of the numerator's squares plus epsilon;
- * with `reciprocal`, if `divisor` is the reciprocal of that root. Else NULL.
+ * Returns the value the mean of whose squares, plus epsilon, has the root `divisor`; with
+ * `reciprocal`, if `divisor` is the reciprocal of that root. Else NULL.
  */
-static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
-					    const struct ir_value *divisor, bool reciprocal,
-					    uint32_t *axes)
+static const struct ir_value *squares_under(struct search *s, const struct ir_value *divisor,
+					    bool reciprocal, uint32_t *axes)
 {
 	const struct ir_value *under = under_root(s, divisor, reciprocal), *value = NULL;
 	const struct ir_node *sum = under ? recognise_take(s, under) : NULL;
@@ -111,7 +113,16 @@ static const struct ir_value *find_quotient(struct search *s, const struct ir_va
 	if (!value || !(epsilon >= 0))
 		return NULL;
 	s->found->attrs.norm.epsilon = (float)epsilon;
-	value = squared(s, value);
+	return squared(s, value);
+}
+
+/* Returns `numerator` if squares_under() finds that value, perhaps behind a cast; else NULL. */
+static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
+					    const struct ir_value *divisor, bool reciprocal,
+					    uint32_t *axes)
+{
+	const struct ir_value *value = squares_under(s, divisor, reciprocal, axes);
+
 	if (value && value != numerator) {
 		const struct ir_node *cast = recognise_take(s, value);
 
@@ -244,6 +255,84 @@ static const struct ir_node *extend(struct pattern *found, const struct ir_node 
 }
 
 /*
+ * Adds the node that makes a value to the pattern, if that is an `op` that only nodes of the pattern
+ * use. Returns the node or NULL.
+ */
+static const struct ir_node *take_inside(struct search *s, const struct ir_node *root,
+					 const struct ir_value *value, enum ir_op op)
+{
+	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+
+	if (!node || node->op != op || s->rw->is_output[value->id] ||
+	    s->rw->uses[value->id] != uses_inside(s, root, value) || s->found->num_inner == MAX_INNER)
+		return NULL;
+	s->found->inner[s->found->num_inner++] = node;
+	return node;
+}
+
+/*
+ * Finds x * factor + (bias - mean * factor), where the factor is the scale divided by the root, as
+ * Keras writes layer normalisation. The fused operator takes the mean off first, and so is exact
+ * where the mean is much larger than the differences from it.
+ */
+static bool find_spread(struct search *s, const struct ir_node *root, const struct ir_value *x,
+			const struct ir_value *factor, const struct ir_node *less)
+{
+	const struct ir_node *shift = recognise_take(s, less->operands[1]), *node;
+	const struct ir_value *mean, *difference = NULL, *scale = NULL;
+	struct ir_norm_attrs *attrs = &s->found->attrs.norm;
+	uint32_t axes = 0, kept;
+
+	if (!recognise_is_binary(shift, IR_MUL) ||
+	    (shift->operands[0] != factor && shift->operands[1] != factor))
+		return false;
+	mean = shift->operands[shift->operands[0] == factor];
+	node = take_inside(s, root, factor, IR_OP_BINARY);
+	if (!recognise_is_binary(node, IR_MUL))
+		return false;
+	kept = s->found->num_inner;
+	for (uint32_t i = 0; i < 2 && !difference; i++) {
+		s->found->num_inner = kept;
+		scale = node->operands[!i];
+		difference = squares_under(s, node->operands[i], true, &axes);
+	}
+	node = difference ? take_inside(s, root, difference, IR_OP_BINARY) : NULL;
+	if (!recognise_is_binary(node, IR_SUB) || node->operands[0] != x ||
+	    node->operands[1] != mean)
+		return false;
+	node = take_inside(s, root, mean, IR_OP_REDUCE);
+	if (!node || node->operands[0] != x || node->attrs.reduce.kind != IR_REDUCE_MEAN ||
+	    node->attrs.reduce.axes != axes || !keeps_axes(&mean->type, &x->type, axes) ||
+	    !ir_type_same_shape(&x->type, &root->results[0]->type) ||
+	    (s->cpu && !are_last(axes, x->type.rank)))
+		return false;
+	set_axes(attrs, axes);
+	s->found->op = IR_OP_LAYERNORM;
+	s->found->operands[0] = x;
+	s->found->operands[1] = scale;
+	s->found->operands[2] = less->operands[0];
+	return fits_axes(s->found, scale) && fits_axes(s->found, less->operands[0]);
+}
+
+/* Looks for find_spread() with the operands of sums and products in either order. */
+static bool find_spread_sum(struct search *s, const struct ir_node *root)
+{
+	for (uint32_t i = 0; i < 4 && recognise_is_binary(root, IR_ADD); i++) {
+		const struct ir_node *product, *less;
+
+		memset(s->found, 0, sizeof(*s->found));
+		product = recognise_take(s, root->operands[i & 1]);
+		less = recognise_take(s, root->operands[!(i & 1)]);
+		if (recognise_is_binary(product, IR_MUL) && recognise_is_binary(less, IR_SUB) &&
+		    find_spread(s, root, product->operands[i >> 1], product->operands[!(i >> 1)],
+				less))
+			return true;
+	}
+	memset(s->found, 0, sizeof(*s->found));
+	return false;
+}
+
+/*
  * Makes a normalisation in float32 between casts from and to float16 one of float16, which is
  * computed in float32 as well. Returns the last cast, or NULL when there are no such casts.
  */
@@ -280,6 +369,8 @@ const struct ir_node *recognise_normalisation(struct search *s, const struct ir_
 {
 	const enum ir_binary kinds[] = { IR_MUL, IR_ADD };
 
+	if (find_spread_sum(s, root))
+		return root;
 	if (!find_quotients(s, root))
 		return NULL;
 	for (int i = -1; i < 2 && rewrite_sole_producer(s->rw, root->results[0]); i++) {
