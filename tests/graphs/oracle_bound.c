@@ -6,6 +6,7 @@
  * effect of the operands' errors: it is the result of runs of the reference kernel on absolute
  * values, on the errors themselves, or at the ends of the intervals.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,6 +38,15 @@ static double rounding_of_moved(const struct truth *out, int64_t i, double bound
 	return rounding(out->type.dtype, exact + bound) - rounding(out->type.dtype, exact);
 }
 
+/* Whether a result with this error may round to infinity, although the exact one does not. */
+static bool may_overflow(const struct truth *out, int64_t i, double bound)
+{
+	/* Numbers of binary16 from here on round to infinity. */
+	double most = out->type.dtype == IR_F16 ? 65520 : FLT_MAX;
+
+	return fabs(out->exact[i]) < most && fabs(out->exact[i]) + bound >= most;
+}
+
 double *oracle_bound(const struct work *work, uint32_t r)
 {
 	const struct truth *out = work->out[r];
@@ -47,6 +57,8 @@ double *oracle_bound(const struct work *work, uint32_t r)
 	for (int64_t i = 0; bound && i < out->count; i++) {
 		if (may_move && bound[i] > 0)
 			bound[i] += rounding_of_moved(out, i, bound[i]);
+		if (may_move && bound[i] > 0 && may_overflow(out, i, bound[i]))
+			bound[i] = INFINITY;
 		/* Where the exact result is NaN, the result of every type must be NaN. */
 		if (!work->slack && out->exact && isnan(out->exact[i]))
 			bound[i] = 0;
