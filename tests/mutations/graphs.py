@@ -284,7 +284,8 @@ MUTATIONS = [
     _pass('epsilon is lost', 'recognise_norm.c', 'norm.epsilon = (float)epsilon;', 'norm.epsilon = 0;'),
     _pass('the bias of a normalisation is its scale', 'recognise_norm.c', 'kind == IR_MUL ? 1 : 2', '1'),
     _pass('values without their mean are lost where others use them', 'recognise_norm.c',
-          's->rw->uses[value->id] != uses_inside', 's->rw->uses[value->id] < uses_inside'),
+          's->rw->uses[value->id] != uses_inside(s, root, value) || kept',
+          's->rw->uses[value->id] < uses_inside(s, root, value) || kept'),
     # Averages of integers, float16 between integers.
     _pass('averages of integers forget the scale of the data', 'fuse_integers.c',
           'return (float)((double)quantized_scale(y, 0) / (double)quantized_scale(x, 0));',

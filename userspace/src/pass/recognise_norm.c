@@ -264,7 +264,8 @@ static const struct ir_node *take_inside(struct search *s, const struct ir_node 
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
 
 	if (!node || node->op != op || s->rw->is_output[value->id] ||
-	    s->rw->uses[value->id] != uses_inside(s, root, value) || s->found->num_inner == MAX_INNER)
+	    s->rw->uses[value->id] != uses_inside(s, root, value) ||
+	    s->found->num_inner == MAX_INNER)
 		return NULL;
 	s->found->inner[s->found->num_inner++] = node;
 	return node;

@@ -415,9 +415,9 @@ static struct ir_value *emit_hard_sigmoid(struct rules *rules, const struct ir_n
 					  struct ir_value *x, double alpha, double beta,
 					  const struct ir_node *main)
 {
-	const union ir_attrs attrs = { .unary = { .kind = IR_HARD_SIGMOID,
-						  .alpha = (float)alpha,
-						  .beta = (float)beta } };
+	const union ir_attrs attrs = {
+		.unary = { .kind = IR_HARD_SIGMOID, .alpha = (float)alpha, .beta = (float)beta }
+	};
 
 	if (!ir_type_same_shape(&x->type, &node->results[0]->type) ||
 	    !isfinite(attrs.unary.alpha) || !isfinite(attrs.unary.beta))

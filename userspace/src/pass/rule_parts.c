@@ -475,8 +475,8 @@ struct ir_value *rule_softmax_cast(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *softmax = rules_sole(rules, node->operands[0]), *cast;
 
-	if (!softmax || softmax->op != IR_OP_SOFTMAX ||
-	    softmax->results[0]->type.dtype != IR_F32 || node->results[0]->type.dtype != IR_F16)
+	if (!softmax || softmax->op != IR_OP_SOFTMAX || softmax->results[0]->type.dtype != IR_F32 ||
+	    node->results[0]->type.dtype != IR_F16)
 		return NULL;
 	cast = rules_maker(softmax->operands[0], IR_OP_CAST);
 	if (!cast || cast->operands[0]->type.dtype != IR_F16)

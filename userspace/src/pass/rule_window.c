@@ -126,8 +126,7 @@ struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
 	double number;
 
 	if (!pad || (attrs.pool.kind == IR_POOL_AVERAGE && !counts_all_taps(node)) ||
-	    !padded_with(pad, &number) ||
-	    !is_unseen(attrs.pool.kind, number, pad->operands[0]) ||
+	    !padded_with(pad, &number) || !is_unseen(attrs.pool.kind, number, pad->operands[0]) ||
 	    !add_padding(pad, attrs.pool.layout, attrs.pool.padding) ||
 	    !windows_see_input(&attrs.pool))
 		return NULL;
