@@ -236,7 +236,7 @@ MUTATIONS = [
               'header->plain = !spread_filter(g, from, points) && false;'),
     _winograd('the middle taps come back without their second half', 'g[to_step] = u[step] - u[2 * step];',
               'g[to_step] = u[step];'),
-    _winograd('activations that are no limits are left out', 'i < 4 && !w->limited', 'i < 4 && w->limited'),
+    _winograd('activations that are no limits are left out', 'tile < end && !w->limited', 'tile < end && w->limited'),
     # Changes of the layout of images.
     _pass('an axis of concat goes the other way', 'attrs->axis = to_first[attrs->axis];', 'attrs->axis = to_last[attrs->axis];',
           'text'),

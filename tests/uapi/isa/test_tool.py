@@ -85,7 +85,7 @@ class ToolTest(unittest.TestCase):
         self.assertIn(f'{good}:1: error: dma.copy: DST is slot 1, but slots count from 0 and their number is 1', errors)
         status, _, errors = self.tool('check', good, '-s', self.path('slots', program + b'x'))
         self.assertEqual(status, 1)
-        self.assertIn('129 bytes are not a multiple of 128', errors)
+        self.assertIn('129 bytes are no whole number of slots, which have 128 bytes each', errors)
 
     def test_usage(self):
         words = self.path('words', b'\0' * 17)
@@ -93,8 +93,8 @@ class ToolTest(unittest.TestCase):
                 ([], 'needs a command'),
                 (['asm'], 'needs a command'),
                 (['asm', 'a', 'b'], "too many arguments: 'b'"),
-                (['link', words], "unknown command 'link': it is asm, dis or check"),
-                (['dis', words], '17 bytes are not a multiple of 16'),
+                (['link', words], "there is no command 'link'; there are asm, dis and check"),
+                (['dis', words], '17 bytes are no whole number of instructions'),
                 (['dis', self.path('missing')], 'No such file'),
                 (['asm', self.path('good', GOOD)], 'asm needs an output file'),
                 (['asm', self.path('good', GOOD), '-o', '/nowhere/x'], 'cannot write /nowhere/x'),
