@@ -240,7 +240,7 @@ MUTATIONS = [
     _rule('rule_gate', 'leakyRelu is chosen by any number', '&& number == 0 &&\n\t\t    (i ? more', '&&\n\t\t    (i ? more'),
     _rule('rule_gate', 'leakyRelu is chosen by the wrong sign', 'i == 2) == x', 'i == 1) == x'),
     _rule('rule_parts', 'softmax of any number in float32 is that of float16', ' || cast->operands[0]->type.dtype != IR_F16)', ')'),
-    _rule('rule_window', 'zeros are less than any number', '(number == 0 && rules_is_positive(input))', 'number == 0'),
+    _rule('rule_window', 'zeros are less than any number', '(number == 0 && rules_is_positive(input))', '(number == 0 && input)'),
     _rule('rule_chain', 'pools of any numbers have no sign', 'def->attrs.pool.kind == IR_POOL_L2 || are_positive(def, height - 1)', 'true'),
     _rule('rule_range', 'a range may end outside', '*first + count <= size', 'count <= size'),
     _rule('rule_range', 'indices below 0 count from the begin', 'index += index < 0 ? size : 0;', ';'),
