@@ -74,6 +74,15 @@ static bool is_positive_reduction(const struct ir_node *node, int height)
 	}
 }
 
+/* The maximum of a window outside of the input is -infinity. */
+static bool has_no_empty_maximum(const struct ir_node *node)
+{
+	const struct ir_pool_attrs *pool = &node->attrs.pool;
+
+	return pool->kind != IR_POOL_MAX ||
+	       rules_windows_see_input(pool, &node->operands[0]->type, &node->results[0]->type);
+}
+
 static bool is_positive_constant(const struct ir_value *value)
 {
 	int64_t count = ir_type_elements(&value->type);
@@ -115,7 +124,8 @@ static bool is_positive(const struct ir_value *value, int height)
 	case IR_OP_REDUCE:
 		return is_positive_reduction(def, height - 1);
 	case IR_OP_POOL:
-		return def->attrs.pool.kind == IR_POOL_L2 || are_positive(def, height - 1);
+		return def->attrs.pool.kind == IR_POOL_L2 ||
+		       (are_positive(def, height - 1) && has_no_empty_maximum(def));
 	case IR_OP_BINARY:
 		if (def->attrs.binary.act.kind != IR_UNARY_NONE)
 			return false;

@@ -81,12 +81,26 @@ struct ir_value *rule_pad_before_conv(struct rules *rules, struct ir_node *node)
 	return rules_emit_product(rules, node, operands, &attrs, NULL, pad);
 }
 
-/* Whether each window of the pool contains an element of the input. */
-static bool windows_see_input(const struct ir_pool_attrs *pool)
+bool rules_windows_see_input(const struct ir_pool_attrs *pool, const struct ir_type *input,
+			     const struct ir_type *result)
 {
-	for (uint32_t i = 0; i < 4; i++)
-		if (pool->padding[i] > (pool->window[i / 2] - 1) * pool->dilations[i / 2])
+	uint32_t rows = pool->layout == IR_NCHW ? 2 : 1;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		int64_t step = pool->dilations[i], size = ir_type_dim(input, rows + i);
+
+		/* Windows of a smaller input may begin elsewhere. */
+		if (input->dim[rows + i].symbol)
 			return false;
+		for (int64_t o = 0; o < ir_type_dim(result, rows + i); o++) {
+			int64_t start = o * pool->strides[i] - pool->padding[2 * i];
+			/* The first tap that does not lie in front of the input. */
+			int64_t tap = start < 0 ? (step - 1 - start) / step : 0;
+
+			if (tap >= pool->window[i] || start + tap * step >= size)
+				return false;
+		}
+	}
 	return true;
 }
 
@@ -105,6 +119,7 @@ static bool counts_all_taps(const struct ir_node *node)
 			(int64_t)(pool->window[i] - 1) * pool->dilations[i];
 
 		if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||
+		    node->operands[0]->type.dim[rows + i].symbol ||
 		    last >= ir_type_dim(&node->operands[0]->type, rows + i))
 			return false;
 	}
@@ -128,7 +143,7 @@ struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
 	if (!pad || (attrs.pool.kind == IR_POOL_AVERAGE && !counts_all_taps(node)) ||
 	    !padded_with(pad, &number) || !is_unseen(attrs.pool.kind, number, pad->operands[0]) ||
 	    !add_padding(pad, attrs.pool.layout, attrs.pool.padding) ||
-	    !windows_see_input(&attrs.pool))
+	    !rules_windows_see_input(&attrs.pool, &pad->operands[0]->type, &node->results[0]->type))
 		return NULL;
 	attrs.pool.counts_padding = attrs.pool.kind == IR_POOL_AVERAGE;
 	return rules_emit(rules, IR_OP_POOL, pad->operands, 1, &node->results[0]->type, &attrs,

@@ -64,6 +64,9 @@ uint64_t rules_infinity(enum ir_dtype dtype, bool negative);
  * seen from a few nodes in front (rule_chain.c).
  */
 bool rules_is_positive(const struct ir_value *value);
+/* Whether each window of a pool contains an element of its input (rule_window.c). */
+bool rules_windows_see_input(const struct ir_pool_attrs *pool, const struct ir_type *input,
+			     const struct ir_type *result);
 /* Returns how often a value is an operand or an output. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
