@@ -60,8 +60,8 @@ MUTATIONS = [
     _rule('rule_factor', 'products of integers have factors', '!(is_dequantized(product->operands[0]) &&', '!(0 &&'),
     # Windows.
     _rule('rule_window', 'any padding is taken for zeros', '|| number != 0 ||', '||'),
-    _rule('rule_window', 'averages count what they have not padded', 'if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||\n\t\t    last', 'if (last'),
-    _rule('rule_window', 'windows of averages go beyond the padding', 'pool->padding[2 * i + 1] ||\n\t\t    last >= ir_type_dim(&node->operands[0]->type, rows + i))', 'pool->padding[2 * i + 1])'),
+    _rule('rule_window', 'averages count what they have not padded', 'if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||\n\t\t    node', 'if (node'),
+    _rule('rule_window', 'windows of averages go beyond the padding', '.symbol ||\n\t\t    last >= ir_type_dim(&node->operands[0]->type, rows + i))', '.symbol)'),
     _rule('rule_window', 'averages do not count padding', 'attrs.pool.counts_padding = attrs.pool.kind == IR_POOL_AVERAGE;', ';'),
     _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];'),
     # Products of integers.
@@ -241,7 +241,9 @@ MUTATIONS = [
     _rule('rule_gate', 'leakyRelu is chosen by the wrong sign', 'i == 2) == x', 'i == 1) == x'),
     _rule('rule_parts', 'softmax of any number in float32 is that of float16', ' || cast->operands[0]->type.dtype != IR_F16)', ')'),
     _rule('rule_window', 'zeros are less than any number', '(number == 0 && rules_is_positive(input))', '(number == 0 && input)'),
-    _rule('rule_chain', 'pools of any numbers have no sign', 'def->attrs.pool.kind == IR_POOL_L2 || are_positive(def, height - 1)', 'true'),
+    _rule('rule_chain', 'pools of any numbers have no sign', '(are_positive(def, height - 1) && has_no_empty_maximum(def))', 'true'),
+    _rule('rule_chain', 'a maximum of nothing has no sign', 'return pool->kind != IR_POOL_MAX ||\n', 'return true ||\n'),
+    _rule('rule_window', 'no tap lies beside the input', 'start + tap * step >= size', 'start >= size'),
     _rule('rule_range', 'a range may end outside', '*first + count <= size', 'count <= size'),
     _rule('rule_range', 'indices below 0 count from the begin', 'index += index < 0 ? size : 0;', ';'),
     _rule('rule_range', 'any indices follow each other', 'if (index != *first + i)', 'if (index < 0)'),
