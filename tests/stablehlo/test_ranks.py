@@ -349,7 +349,7 @@ class Ranks(unittest.TestCase):
                              "out%r")
         out, err = process.communicate(timeout=100)
         self.assertNotEqual(process.returncode, 0, out)
-        self.assertIn("x3.npy: No such file", err)
+        self.assertIn("x3.npy: cannot be read: No such file", err)
         self.assertFalse([name for name in self.files() if name.startswith("out")])
 
     def test_not_saved(self):
