@@ -9,6 +9,8 @@
 
 # Seconds for each fuzz target. check-full overrides this variable, and the next three.
 fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
+# When the run has to be over, in seconds since 1970; nothing: whenever it is. .ci/run sets it.
+check_end=${ONPU_CHECK_END:-}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
@@ -38,13 +40,30 @@ read_budgets()
 	done < <(budget_rows)
 }
 
+# Prints the seconds until the run has to be over.
+seconds_left()
+{
+	echo $((check_end - $(date +%s)))
+}
+
+# has_time STAGE: returns whether a stage may begin. On a slow machine it takes three times its budget.
+has_time()
+{
+	[ -z "$check_end" ] || [ "$(seconds_left)" -ge $((3 * ${budgets["stage $1"]:-0})) ]
+}
+
 # stage NAME FUNCTION…: runs a stage; a status of 0 is passed, 77 skipped, any other failed.
 stage()
 {
 	local name=$1 start=$SECONDS status=0
 
 	shift
-	"$@" || status=$?
+	if has_time "$name"; then
+		"$@" || status=$?
+	else
+		say "  $name: NOT RUN, as too little time is left for it"
+		status=77
+	fi
 	case $status in
 	0) stage_result[$name]=passed ;;
 	77) stage_result[$name]=skipped ;;
@@ -149,12 +168,18 @@ stage_mesa()
 # time limits are for tests that hang, so they are long enough for a machine that is slow or busy.
 meson_test()
 {
-	local dir=$top/build/$1 log=$2
+	local dir=$top/build/$1 log=$2 left limit=() status=0
 
 	shift 2
-	inside meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" --timeout-multiplier 6 \
-		"${left_out[@]}" "$@" || return
+	if [ -n "$check_end" ]; then
+		left=$(($(seconds_left) - 60))
+		limit=(timeout --foreground $((left > 0 ? left : 1)))
+	fi
+	inside "${limit[@]}" meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" \
+		--timeout-multiplier 6 "${left_out[@]}" "$@" || status=$?
+	[ "$status" -eq 0 ] || [ "$status" -eq 124 ] || return "$status"
 	[ -s "$dir/meson-logs/$log.json" ] || { echo "no test ran"; return 1; }
+	[ "$status" -eq 0 ] || { echo "ended before all tests ran, as no time is left"; return 77; }
 }
 
 # run_tests BUILD STEP TITLE [ARGUMENTS]: runs tests of one build, with the log testlog-STEP.

@@ -171,6 +171,20 @@ on_small()
 	echo "status $?"
 }
 
+# Tests that a stage begins only when the time that is left is enough for it.
+test_no_time()
+{
+	out=$(env top="$copy" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"
+		budgets["stage lint"]=15
+		stage_lint() { echo ran; }
+		for left in 40 60; do
+			check_end=$(($(date +%s) + left))
+			stage lint stage_lint
+			echo "${stage_result[lint]}"
+		done' 2>&1)
+	equal "a stage needs three times its budget" $'  lint: NOT RUN, as too little time is left for it\nskipped\nran\npassed'
+}
+
 # Tests that ./npu reports a disk with too little space before anything is fetched: no step has
 # written a log.
 test_no_room()
@@ -532,6 +546,7 @@ test_rounds
 test_guest_usage
 test_sets
 test_progress
+test_no_time
 test_no_room
 test_exec
 test_places
