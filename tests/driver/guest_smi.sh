@@ -293,7 +293,7 @@ test_reasons()
 	onpu-smi reset --rebind 2>/dev/null
 	ok $((! $?)) "the driver cannot be bound without firmware"
 	out=$(onpu-smi check)
-	[[ $out == *'refused it: firmware onpu/onpu_v1.bin cannot be loaded'* ]] && finds firmware wrong
+	[[ $out == *'refused it: firmware onpu/onpu_v1.bin is not where the kernel looks for it'* ]] && finds firmware wrong
 	ok $? "check finds that the firmware is missing, and what the driver said"
 	head -c 3000 /tmp/whole >"$firmware"
 	finds firmware wrong

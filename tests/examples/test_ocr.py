@@ -131,7 +131,7 @@ class Ocr(ExampleTest):
         keys.write_text("a\nb\n", encoding="ascii")
         self.refuses("6625 numbers in a row, and not 4", "ocr", DETECTION,
                      RECOGNITION, keys, path)
-        self.refuses(": the model says ", "ocr", RECOGNITION, RECOGNITION, KEYS, path)
+        self.refuses('of input "x" is 48 in the model', "ocr", RECOGNITION, RECOGNITION, KEYS, path)
 
 
 if __name__ == "__main__":

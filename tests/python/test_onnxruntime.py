@@ -68,7 +68,10 @@ class Refused(unittest.TestCase):
         for version, name in (("1.23.2", helper.PROVIDER), ("1.24.0", helper.PROVIDER + ".virtual")):
             self.assertEqual(helper.register(fake(version), library=HERE), name)
         with self.assertRaisesRegex(MLNotSupportedError, "not installed"), \
-                mock.patch("importlib.import_module", side_effect=ImportError):
+                mock.patch("importlib.import_module", side_effect=ModuleNotFoundError(name="onnxruntime")):
+            helper.register()
+        with self.assertRaisesRegex(MLNotSupportedError, "does not load: no libfoo"), \
+                mock.patch("importlib.import_module", side_effect=ImportError("no libfoo")):
             helper.register()
 
     def test_libraries(self):
