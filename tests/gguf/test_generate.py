@@ -277,7 +277,7 @@ class Generate(unittest.TestCase):
             at = next(i for i, t in enumerate(file.tensors) if t[0] == "output_norm.weight")
             file.tensors[at] = (*file.tensors[at][:3], np.full(64, np.nan, np.float32).tobytes())
         self.model(change)
-        self.refuses(4, f"{self.path}: the logit of token 0 is infinite or no number", "-p", "a")
+        self.refuses(4, f"{self.path}: the model's score for entry 0 of its vocabulary is infinite or no number", "-p", "a")
 
     def test_smollm2(self):
         if not SMOLLM2.exists():

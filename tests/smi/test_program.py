@@ -379,7 +379,7 @@ class Reset(Case):
 
     def test_refused(self):
         self.system.remove(f"sys/bus/pci/devices/{system.ADDRESS}/reset")
-        self.assertIn("offers no function reset", self.run_it("reset", status=FAILED))
+        self.assertIn("no function reset is possible: the driver is not loaded", self.run_it("reset", status=FAILED))
         self.system.unbind()
         self.assertIn("--rebind", self.run_it("reset", status=FAILED))
         # No driver binds the device here, which is a failure.

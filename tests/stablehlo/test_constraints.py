@@ -578,7 +578,7 @@ WRONG = [
     (op("chlo.mulhi", None, ["tensor<2xi1>"] * 2, ["tensor<2xi1>"]), "it does not take elements of type i1"),
     (f("", '%c = "stablehlo.constant"() {value = dense<1> : tensor<2xui8>} : () -> tensor<2x!quant.uniform<i8:f32, 1.0>>'),
      "its elements are of ui8, the result is tensor<2x!quant"),
-    (op("chlo.constant_like", None, ["tensor<2xf32>"], ["tensor<2xf32>"], 'value = "a"'), "attribute value, a number, is missing"),
+    (op("chlo.constant_like", None, ["tensor<2xf32>"], ["tensor<2xf32>"], 'value = "a"'), "attribute value is missing, or no number such as 1.5 : f32"),
     (f("%a: tensor<2xf32>", "%r = stablehlo.reduce_precision %a, format = e2147483648m1 : tensor<2xf32>"),
      "a format has less than 2^31 bits"),
     ("module attributes {a = #stablehlo.dot<lhs_batching_dimensions = [0], lhs_batching_dimensions = [1]>} {}\n",

@@ -137,7 +137,10 @@ int gguf_sample(struct gguf_sampler *s, const float *logits, size_t count, uint3
 
 	for (size_t i = 0; i < count; i++) {
 		if (!isfinite(logits[i]))
-			return gguf_fail(error, "the logit of token %zu is infinite or no number",
+			return gguf_fail(error,
+					 "the model's score for entry %zu of its vocabulary is "
+					 "infinite or no number: get the file again, as it may be "
+					 "damaged, or try --device cpu",
 					 i);
 		if (logits[i] > logits[best])
 			best = i;

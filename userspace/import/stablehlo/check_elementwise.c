@@ -252,7 +252,7 @@ void shlo_check_constant_like(struct shlo_check *check)
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
 
 	if (!value || (value->kind != SHLO_ATTR_INT && value->kind != SHLO_ATTR_FLOAT))
-		shlo_wrong(check, "attribute value, a number, is missing");
+		shlo_wrong(check, "attribute value is missing, or no number such as 1.5 : f32");
 	/* A number without a type has the element type of the result. */
 	if (value->type && value->type->kind == SHLO_TENSOR)
 		out = value->type;

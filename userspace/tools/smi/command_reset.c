@@ -54,7 +54,9 @@ static int complain_write(const struct device *device, const char *what, int err
 				device->address, device->address);
 	if (error == -ENOENT)
 		return complain(FAILED,
-				"%s: the kernel offers no %s for it; onpu-smi check tells more",
+				"%s: no %s is possible: the driver is not loaded (modprobe onpu), "
+				"its firmware is missing (dmesg tells), or the device or kernel "
+				"does not offer it",
 				device->address, what);
 	return complain(FAILED,
 			"%s: the %s failed: %s; the kernel's log (dmesg) or onpu-smi check tells "
