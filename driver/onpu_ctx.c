@@ -346,7 +346,7 @@ static int check_create(const struct drm_onpu_ctx_create *args)
 	return 0;
 }
 
-/* Lets the device sleep: the context has had no job for the time &onpu_limits.linger. */
+/* Ends the time &onpu_limits.linger, in which the context keeps the device awake without a job. */
 static void ctx_linger_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, linger);

@@ -11,9 +11,10 @@
  *   &onpu_ctx_device.lock	contexts that wait for a queue, contexts that have one
  *
  * References to a context are held by the file that created it, by each job that has not ended, by
- * its hardware queue and by its queued work items. @resolve holds none: it has work only while
- * there is a job, which holds a reference. @linger holds none either, lest an idle context outlives
- * its file by that time; the release of the context cancels it.
+ * the list of waiting contexts, by its hardware queue, by a dump until it is written, and by its
+ * queued work items. @resolve holds none: it has work only while there is a job, which holds a
+ * reference. @linger holds none either, lest an idle context outlives its file by
+ * &onpu_limits.linger; the release of the context cancels it.
  */
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
@@ -26,7 +27,7 @@
 /* Number of entries of a ring. */
 #define ONPU_RING_SIZE	256
 
-/* Number of used entries of the device's VM table; each queue needs at most one. */
+/* The most entries of the device's VM table that are used; each queue needs at most one. */
 #define ONPU_VM_SLOTS	ONPU_MAX_QUEUES
 
 static_assert(ONPU_SUBMIT_MAX_JOBS <= ONPU_RING_SIZE);
@@ -43,7 +44,7 @@ struct onpu_ctx_device {
 	struct list_head all;
 	/** @vm_slots: Entries of the VM table in use. */
 	DECLARE_BITMAP(vm_slots, ONPU_VM_SLOTS);
-	/** @bind: Gives queues to @waiters, at the latest when a context must yield its queue. */
+	/** @bind: Gives queues to @waiters; delayed while contexts get time to yield theirs. */
 	struct delayed_work bind;
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
@@ -69,7 +70,8 @@ struct onpu_progress {
 	u64 completed;
 	/**
 	 * @when: The time, in jiffies, when a check last found one of the counters above changed,
-	 *	or found that jobs of others run on the device instead.
+	 *	or found that jobs of others run on the device instead, or when the hardware got
+	 *	jobs of the context after it had none.
 	 */
 	unsigned long when;
 	/** @moved: Time in jiffies when a counter last changed or the first job became ready. */
@@ -102,7 +104,7 @@ struct onpu_ctx {
 	bool long_running;
 	/** @run_cycles: Device cycles that a job may take. */
 	u64 run_cycles;
-	/** @timeout: Time without progress, in jiffies. */
+	/** @timeout: Time without progress after which the context is ended, in jiffies. */
 	unsigned long timeout;
 	/** @check_interval: Time between two checks for hangs, in jiffies. */
 	unsigned long check_interval;
@@ -167,7 +169,7 @@ struct onpu_ctx {
 	u64 before;
 	/** @resume: The save area holds the oldest job, which was interrupted. */
 	bool resume;
-	/** @in_ring: Number of entries whose jobs have not ended, among those that @tail counts. */
+	/** @in_ring: Number of all entries of the jobs that are in the ring and have not ended. */
 	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
 	u64 page_cycles;
@@ -179,7 +181,7 @@ struct onpu_ctx {
 	unsigned long waits_since;
 	/** @yields_since: The time when @yield was set, in jiffies. */
 	unsigned long yields_since;
-	/** @yield: The ring gets no more jobs; when its jobs have ended, the queue is taken. */
+	/** @yield: The ring gets no more jobs, because the queue is to be taken. */
 	bool yield;
 	/** @dead: The context takes no more jobs. */
 	bool dead;
@@ -231,9 +233,9 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
  * onpu_ctx_pre_reset() and onpu_ctx_post_reset() enclose a device reset, with
  * &onpu_device.reset_lock held for writing. onpu_ctx_pre_reset() ends the jobs that the completion
  * pages show as done; from then on the hardware gets no job. onpu_ctx_post_reset() is called when
- * the firmware knows no context (@alive), or when the device is wedged or unplugged: then all
- * contexts become LOST and all fences signal -ENODEV. Another reset can revive a wedged device, for
- * new contexts.
+ * the firmware knows no context (@alive), or when the device is wedged or, without the lock, was
+ * unplugged: then all contexts that have not failed before become LOST and all fences signal
+ * -ENODEV. Another reset can revive a wedged device, for new contexts.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 /* Called between pre_reset and post_reset: cancels all jobs, whatever becomes of the device. */

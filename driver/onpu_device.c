@@ -13,7 +13,7 @@
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 
-/* The least completion vectors to ask for: each interrupt checks all queues of its vector. */
+/* Completion vectors to ask for if there are fewer CPUs: an interrupt checks a vector's queues. */
 #define MIN_COMPLETION_VECTORS	4
 
 #define MAX_SAVE_BYTES		SZ_256M
@@ -223,7 +223,7 @@ int onpu_device_init(struct onpu_device *onpu)
 
 /* ---- interrupts */
 
-/* Finds the queues that have completed jobs by a register; used when there is a single vector. */
+/* Ends completed jobs of the queues in INT_QUEUE_PENDING; used when there is a single vector. */
 static void completion_irq(struct onpu_device *onpu)
 {
 	for (unsigned int i = 0; i < ONPU_REG_INT_QUEUE__LENGTH; i++) {

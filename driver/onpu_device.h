@@ -43,7 +43,8 @@
  *   &onpu_vm.lock			addresses and page tables
  *   &onpu_device.users_lock		users
  *   &onpu_mbox.lock			putting one request into its ring
- *   &onpu_mbox.pending_lock, &onpu_usage.lock, &onpu_dump.lock,
+ *   &onpu_mbox.pending_lock, &onpu_usage.lock, &onpu_usage.energy.lock, &onpu_dump.lock,
+ *   &onpu_fw.log_lock, &onpu_mmu_device.lock, &onpu_device.time_lock,
  *   pmu_device_lock (onpu_pmu.c)
  *					no lock is taken under these
  *
@@ -112,8 +113,8 @@ struct onpu_usage {
 	/** @busy_ns: Time with @running above zero, up to @since. */
 	u64 busy_ns;
 	/**
-	 * @share_ns: The part of @busy_ns that a context would have whose jobs were there all the
-	 *	time: each moment is divided evenly among @running contexts.
+	 * @share_ns: The part of @busy_ns that a context would have if the hardware had its jobs
+	 *	all the time: each moment is divided evenly among @running contexts.
 	 */
 	u64 share_ns;
 	/** @jobs: Number of jobs that have ended, with success or an error. */
@@ -225,7 +226,7 @@ struct onpu_device {
 	struct mutex users_lock;
 	/** @users: Users with open files, buffers or strikes, by &onpu_user.link. */
 	struct list_head users;
-	/** @mmu: Kernel addresses, address space numbers, invalidations; private to onpu_mmu.c. */
+	/** @mmu: Address spaces, their numbers, invalidations; private to onpu_mmu.c. */
 	struct onpu_mmu_device *mmu;
 	/** @ctx: Hardware queues and the contexts on them; defined in onpu_ctx.h. */
 	struct onpu_ctx_device *ctx;
@@ -236,7 +237,7 @@ struct onpu_device {
 	bool in_reset;
 	/** @asleep: The device is powered off; written with @reset_lock held for writing. */
 	bool asleep;
-	/** @quarantine: What the device can reach is not freed: leave_bus(); locked as @asleep. */
+	/** @quarantine: Memory that the device knows stays, see leave_bus(); locked as @asleep. */
 	bool quarantine;
 	/** @reset_lock: Held for writing during a reset; see the lock order above. */
 	struct rw_semaphore reset_lock;
@@ -326,10 +327,10 @@ DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 
 /* Returns a register's value; all ones if the device is gone or unplugged. */
 u32 onpu_read(struct onpu_device *onpu, u32 reg);
-/* Writes a register of 32 bits, or two of 64; nothing happens if the device is unplugged. */
+/* Write one register, or two that form 64 bits; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
-/* Reads a register COUNTER to *@value; returns false for a device that is gone, reset or asleep. */
+/* Reads a register COUNTER to *@value; returns false if the device is gone, in reset or asleep. */
 bool onpu_read_counter(struct onpu_device *onpu, u64 counter, u64 *value);
 bool onpu_device_present(struct onpu_device *onpu);
 
@@ -344,9 +345,10 @@ static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int
 
 /*
  * onpu_usage_begin() is called when the hardware gets the first job of a context of @vm,
- * onpu_usage_end() when it has no job of that context any more, both from any context. They measure
- * the busy time and return &onpu_usage.share_ns; onpu_usage_begin() also starts the heartbeat. They
- * do not count &onpu_usage.jobs and failed_jobs: end_job() does, for jobs that never ran as well.
+ * onpu_usage_end() when it has no job of that context any more, both with &onpu_ctx.lock held. They
+ * measure the busy time and return &onpu_usage.share_ns; onpu_usage_begin() also starts the
+ * heartbeat. They do not count &onpu_usage.jobs and failed_jobs: end_job() does, for jobs that
+ * never ran as well.
  */
 u64 onpu_usage_begin(struct onpu_vm *vm);
 u64 onpu_usage_end(struct onpu_vm *vm);
@@ -359,7 +361,7 @@ u64 onpu_usage_vm_ns(struct onpu_vm *vm);
 /* ---- onpu_reset.c */
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/* Asks for a reset for an error of the firmware; false: there has been one since the error. */
+/* Asks for a reset for an error of the firmware; false: somebody else has reset the device. */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Returns whether ioctls are to be refused: the device is unplugged or wedged. */

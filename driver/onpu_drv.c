@@ -290,7 +290,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_BO_WRAP, onpu_ioctl_bo_wrap, 0),
 };
 
-/* DRM_ACCEL_FOPS with the driver's own release and show_fdinfo. */
+/* DRM_ACCEL_FOPS with the driver's own release, and with show_fdinfo. */
 static const struct file_operations onpu_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,
@@ -306,8 +306,8 @@ static const struct file_operations onpu_fops = {
 };
 
 /*
- * Version 1.1 added max_user_contexts and user_memory, 1.2 bans users, 1.3 ends jobs that fences
- * wait for, 1.4 has BO_WRAP, 1.5 needs no interrupt for CTX_GET_STATE; see the uapi header.
+ * Version 1.1 added max_user_contexts and user_memory, 1.2 bans users, 1.3 ends jobs whose fences
+ * take too long, 1.4 has BO_WRAP, 1.5 needs no interrupt for CTX_GET_STATE; see the uapi header.
  */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
@@ -349,7 +349,7 @@ static void set_limits(struct onpu_device *onpu)
 			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
 }
 
-/* Does everything that comes before the registration with DRM; returns 0 or an errno. */
+/* Prepares all parts of the driver and starts the device; returns 0 or an errno. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	static int (*const parts[])(struct onpu_device *onpu) = {

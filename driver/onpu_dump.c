@@ -6,7 +6,7 @@
  * copies the state that will not be there later, and a work item writes the dump. There is room for
  * one failure at a time, and each kind is kept once until the driver is bound anew, so that a
  * repeated failure fills no memory. The only contents of clients' buffers in a dump are the
- * instructions around the fault.
+ * instructions around the fault, or the first ones of a program that has not faulted.
  */
 #include <linux/debugfs.h>
 #include <linux/devcoredump.h>
@@ -81,7 +81,7 @@ struct onpu_failure {
 
 struct onpu_dump {
 	struct onpu_device *onpu;
-	/* Writes the dump. It allocates memory, so nothing that frees memory may wait for it. */
+	/* Writes the dump. It allocates memory, so no reclaim of memory may depend on it. */
 	struct work_struct work;
 	/* Protects the members below; @failure belongs to the caller that has set @busy. */
 	spinlock_t lock;

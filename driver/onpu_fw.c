@@ -89,8 +89,8 @@ static void heartbeat_work(struct work_struct *work)
 
 /*
  * Loads the firmware's image from its file; returns 0 or an errno. The image stays in memory,
- * because a reset cannot rely on a file system. Each boot starts from @file, a copy that the device
- * cannot write, so that faulty firmware cannot spoil the image.
+ * because a reset cannot rely on a file system. Each boot starts from &onpu_fw.file, a copy that
+ * the device cannot write, so that faulty firmware cannot spoil the image.
  */
 int onpu_fw_init(struct onpu_device *onpu)
 {
@@ -277,8 +277,9 @@ int onpu_fw_boot(struct onpu_device *onpu)
 /* ---- log */
 
 /*
- * Adds a byte to a line of the log; prints the line at its end. The firmware's bytes are not
- * trusted, as a terminal may show them: other than printable characters become '?'.
+ * Adds a byte to a line of the log; prints the line at its end, or when the buffer is full: then
+ * the byte is lost. The firmware's bytes are not trusted, as a terminal may show them: other than
+ * printable characters become '?'.
  */
 static void put_log_byte(struct onpu_device *onpu, unsigned int *length, char c)
 {

@@ -46,7 +46,7 @@ struct onpu_fw {
 #define ONPU_HEARTBEAT_INTERVAL	HZ
 
 int onpu_fw_init(struct onpu_device *onpu);
-/* Starts firmware in the state RESET, waits until it takes requests; returns 0 or an errno. */
+/* Boots a device in the state RESET until firmware takes requests; returns 0 or an errno. */
 int onpu_fw_boot(struct onpu_device *onpu);
 /* Size of the text with versions and checksum of the firmware; the function returns @text. */
 #define ONPU_FW_TEXT	64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Buffer objects: their memory comes from shmem or another device, and they have an address in each
- * client that has a handle.
+ * Buffer objects: their memory comes from shmem, the DMA API, a process or another device, and they
+ * can have an address in each client that has a handle.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -182,7 +182,7 @@ static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
 
 /*
  * Returns whether some memory of a mapped dma-buf is a copy in bounce buffers. Nothing tells which
- * of several copies is up to date, so that neither import nor export allows one.
+ * of several copies is up to date, so neither import nor export allows a copy.
  */
 static bool is_copied(struct device *dev, struct sg_table *sgt)
 {
@@ -386,7 +386,7 @@ static void bo_free(struct drm_gem_object *obj)
 	WARN_ON(!list_empty(&bo->uses));
 	scoped_guard(mutex, &onpu->dma_lock)
 		if (!list_empty(&bo->link))
-			/* Nobody needs this sync, and it would undo what the CPU has written. */
+			/* Nobody needs a sync here, and it would undo what the CPU wrote. */
 			bo_unmap(bo, DMA_ATTR_SKIP_CPU_SYNC);
 	mutex_destroy(&bo->lock);
 	if (bo->flags & DRM_ONPU_BO_WRAPPED)
@@ -503,9 +503,9 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 }
 
 /*
- * Copies bytes from a buffer that is mapped in some address space; maps only the pages that hold
- * them for the CPU. Returns 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could
- * only be mapped whole and under locks of that driver.
+ * Copies bytes from a buffer that is mapped in some address space; for that, the CPU maps only the
+ * pages that hold the bytes. Returns 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver,
+ * which could only be mapped whole and under locks of that driver.
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
@@ -610,10 +610,10 @@ struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Allocates a buffer's memory, maps and cleans it for the device, and then gives the buffer a
- * handle and an address in the client's address space. The handle comes last, because a client
- * could guess it and use the buffer at once. Returns 0 or an errno. *@handle and *@va change only
- * on success: DRM copies an ioctl's arguments back in any case.
+ * Makes sure that a buffer has memory and that it is mapped for the device, and then gives the
+ * buffer a handle and an address in the client's address space. The handle comes after the memory,
+ * because a client could guess it and use the buffer at once. Returns 0 or an errno. *@handle and
+ * *@va change only on success: DRM copies an ioctl's arguments back in any case.
  */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
 {
@@ -656,7 +656,7 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	/*
 	 * A device that snoops the caches gains nothing from write-combining. Its pages are not
 	 * cleaned either, so a write-combining mapping could show their old contents: shmem clears
-	 * pages through a cached mapping. The kernel copies to bounce buffers in the same way.
+	 * pages through a cached mapping. The kernel also copies to bounce buffers through one.
 	 */
 	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !onpu->snoops && !onpu->bounces;
 	ret = onpu_bo_publish(bo, drm_file, &args->handle, &args->va);
@@ -728,7 +728,7 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	memset(kbo, 0, sizeof(*kbo));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	/* A mapping could be a copy in bounce buffers, which all devices need; nobody syncs it. */
+	/* Else it could be a copy in bounce buffers, which nobody syncs and which are scarce. */
 	bo->shared = shared || vm->onpu->bounces;
 	kbo->vm = vm;
 	kbo->bo = bo;

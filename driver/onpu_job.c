@@ -32,7 +32,7 @@ struct onpu_job {
 	bool added; /* @callback was added to the last fence of @waits */
 	struct dma_fence_cb callback; /* queues &onpu_ctx.resolve */
 	u32 count; /* number of entries */
-	u32 taken; /* number of entries that the hardware has taken from an earlier queue */
+	u32 taken; /* number of entries that the hardware took on the context's earlier queues */
 	unsigned long ready; /* the time when the job became runnable, in jiffies */
 	/* Number of the last entry; the hardware has the job if it is up to &onpu_ctx.fed. */
 	u64 seqno;
@@ -175,7 +175,7 @@ static void allow_sleep(struct onpu_ctx *ctx)
 	struct device *dev = ctx->onpu->drm.dev;
 
 	pm_runtime_mark_last_busy(dev);
-	/* If the work was not queued yet, it takes over the job's reference to the device. */
+	/* If the work was not queued yet, it takes over the job's reference of runtime PM. */
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE &&
 	    !mod_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger))
 		return;
@@ -450,7 +450,7 @@ bool onpu_job_overdue(struct onpu_ctx *ctx)
 
 /*
  * Notes the progress since the last call, with the context's lock held; false: the job hangs.
- * @waits: the queue is ready while another one runs, so that only limits.wait counts.
+ * @waits: the queue is ready while another one runs, so only limits.wait counts.
  */
 static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 {

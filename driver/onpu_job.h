@@ -21,7 +21,7 @@ size_t onpu_job_ctx_bytes(void);
 /* Work of &onpu_ctx.resolve: feeds jobs whose fences have signalled. */
 void onpu_job_resolve_work(struct work_struct *work);
 
-/* The following functions are called with &onpu_ctx.lock held, unless they say otherwise. */
+/* The functions up to SUBMIT are called with &onpu_ctx.lock held, unless they say otherwise. */
 
 /* Gives runnable jobs to the hardware. */
 void onpu_job_feed(struct onpu_ctx *ctx);
@@ -35,7 +35,7 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
 /* Returns the host time that the context's jobs took, in ns. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
-/* Work of &onpu_ctx.watch: checks whether the context's jobs make progress. */
+/* Work of &onpu_ctx.watch: checks whether the context's jobs make progress; takes the lock. */
 void onpu_job_watch_work(struct work_struct *work);
 /*
  * Returns whether jobs made no progress for longer than the limits allow, or the oldest is overdue.

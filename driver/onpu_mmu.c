@@ -28,13 +28,13 @@
 #define MAX_REQUESTS	8
 
 /*
- * Time between checks for an answer, and the checks before a reset. Checks are counted, as a host
- * that was stopped for a while has made only one.
+ * Time between checks for an answer, and the number of checks before a reset. Checks are counted,
+ * because a host that was stopped for a while has made only one.
  */
 #define INV_CHECK_INTERVAL	(HZ / 4)
 #define INV_CHECKS	20
 
-/* A user may have at most 1/VMS_SHARE of all address spaces. */
+/* A user may have at most 1/VMS_SHARE of all address spaces, but at least one. */
 #define VMS_SHARE	16
 
 /* A page of the page table, and the driver's pointers to the tables below it. */
@@ -254,8 +254,9 @@ static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 }
 
 /*
- * Makes one request for all mappings of the backlog: for the only mapping, or else for all
- * translations. Does nothing while stopped or while MAX_REQUESTS requests are under way.
+ * Makes one request for all mappings of the backlog: if there is only one, the device is to forget
+ * its translations, else all translations. Does nothing while stopped or while MAX_REQUESTS
+ * requests are under way.
  */
 static void send_backlog(struct onpu_mmu_device *mmu)
 {
@@ -390,9 +391,9 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 }
 
 /*
- * Maps a buffer object, with its memory @sgt that is mapped for the device, at a free address; @map
- * is zeroed. Returns 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory
- * that is not in pages, or -ENOMEM.
+ * Maps a buffer object, with its memory @sgt that is mapped for the device, at a free address; the
+ * caller has zeroed @map. Returns 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL
+ * for memory that is not in whole pages or too short, or -ENOMEM.
  */
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot)
@@ -450,7 +451,7 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-/* Creates an address space, whose root table the user is charged; returns 0 or an errno. */
+/* Creates an address space that take_vm() has charged to the user; returns 0 or an errno. */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);

@@ -17,7 +17,7 @@
 
 struct onpu_pmu {
 	struct pmu base;
-	/* The device of this number, without a reference, or NULL. Under @pmu_device_lock. */
+	/* The device of this number, without a reference, or NULL. Under pmu_device_lock. */
 	struct onpu_device *onpu;
 	char name[sizeof("onpu_4294967295")];
 };
@@ -88,7 +88,7 @@ static void event_del(struct perf_event *event, int flags)
 	event_stop(event, PERF_EF_UPDATE);
 }
 
-/* Lets the device sleep again: it is awake while it has events, which would miss counts. */
+/* Lets the device sleep again: while it has events it is awake, or they would miss counts. */
 static void event_destroy(struct perf_event *event)
 {
 	struct onpu_device *onpu = event->pmu_private;

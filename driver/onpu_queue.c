@@ -130,9 +130,10 @@ static int put_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * Asks for a reset after an error of a request. The first group needs none: a reset was asked for
- * already, or is under way, and must not come twice. -EIO and -EBUSY can also be due to a job. A
- * firmware that refuses a valid request is in an unknown state.
+ * Asks for a reset after an error of a request. The first group needs none: there was no error, the
+ * device is lost, or a reset was asked for already or is under way, and must not come twice. -EIO
+ * and -EBUSY can also be due to a job. A firmware that refuses a valid request is in an unknown
+ * state.
  */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error)
 {
@@ -419,7 +420,7 @@ static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	return !ctx->yield && ctx->priority <= raised_priority(waiter) && may_take(ctx, waiter);
 }
 
-/* Returns whether @ctx must yield now; not when it has failed: its own work takes its queue. */
+/* Returns whether @ctx must yield now; if it takes no more jobs, its own work takes its queue. */
 static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	if (READ_ONCE(ctx->dead) || ctx->priority > raised_priority(waiter) ||
@@ -498,7 +499,7 @@ static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter
 	return !ret;
 }
 
-/* Gives a queue to the first waiting context, @ctx. Returns false if there is none now. */
+/* Gives a queue to the first waiting context, @ctx. Returns false if it can get no queue now. */
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;

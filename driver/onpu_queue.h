@@ -17,19 +17,19 @@ void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
 bool onpu_queue_may_feed(const struct onpu_ctx *ctx);
 /* Queues the work that gives queues to waiting contexts. */
 void onpu_queue_serve(struct onpu_ctx_device *cd);
-/* Stops feeding the context's jobs to the hardware; returns whether that has none of them now. */
+/* Gives the hardware no more jobs of the context; returns whether the hardware has none now. */
 bool onpu_queue_yield(struct onpu_ctx *ctx);
 /* Returns the context on a queue, with a reference; NULL: the queue is free. */
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue);
 
 /* These are called with &onpu_ctx_device.bind_lock; onpu_queue_bind_work() takes it. */
 
-/* Kills jobs on the context's queue; returns 0 when it makes no access any more, or an errno. */
+/* Kills jobs on the context's queue; returns 0 when the device has stopped them, or an errno. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
 /* Takes the queue from an idle context; returns 0 or an errno. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
-/* Frees all queues and VM table entries in the driver; the device has forgotten them already. */
+/* Frees all queues and VM table entries in the driver; a reset makes the device forget them. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);
 /* Work of &onpu_ctx_device.bind: gives queues to waiting contexts. */
 void onpu_queue_bind_work(struct work_struct *work);

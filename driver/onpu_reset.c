@@ -31,7 +31,7 @@
 /* Time between checks whether a device that could not be reached is off the bus. */
 #define QUARANTINE_CHECK	HZ
 
-/* The most resets in a row that a firmware may cause; a row ends after a time without a reset. */
+/* The most resets in a row for errors of the firmware; the time without one that ends a row. */
 #define MAX_FW_RESETS		8u
 #define FW_RESETS_APART		(60 * HZ)
 
@@ -65,9 +65,9 @@ int onpu_device_start(struct onpu_device *onpu)
 /* ---- steps of a reset */
 
 /*
- * Takes the device off the bus, where it can access no memory. If it cannot be seen to be off, it
- * may access memory when it answers again: the memory that it knows stays in quarantine, unless the
- * PCI core knows that the device was pulled out.
+ * Takes the device off the bus: off the bus it can access no memory. If the driver cannot see that
+ * the device is off, it may access memory when it answers again: the memory that it knows stays in
+ * quarantine, unless the PCI core knows that the device was pulled out.
  */
 static void leave_bus(struct onpu_device *onpu)
 {
@@ -96,7 +96,7 @@ void onpu_device_quarantine_work(struct work_struct *work)
 		onpu_mmu_post_reset(onpu);
 }
 
-/* Restores the configuration space, which a reset has cleared; the PCI core may not know of it. */
+/* Restores configuration space, which a reset has cleared that the PCI core may not know of. */
 static void restore_config(struct onpu_device *onpu)
 {
 	pci_load_saved_state(onpu->pdev, onpu->config);
@@ -105,8 +105,8 @@ static void restore_config(struct onpu_device *onpu)
 
 /*
  * Waits until configuration space answers; returns whether it does. It reads all ones for a moment
- * during a reset by somebody else, while a link comes back, and on a slow return from D3cold. Jobs
- * are cancelled at once: they do not wait for it.
+ * during a reset by somebody else, while a link comes back, and on a slow return from D3cold. If
+ * there is a wait, all jobs are cancelled before it.
  */
 static bool wait_for_config(struct onpu_device *onpu)
 {
@@ -164,7 +164,7 @@ void onpu_device_event_work(struct work_struct *work)
 	onpu_wedged_event(&onpu->drm, onpu_device_lost(onpu), culprit.pid, culprit.comm);
 }
 
-/* Logs that the device is wedged or gone. */
+/* Logs that the device is wedged or gone, and has udev told. */
 static void report_wedged(struct onpu_device *onpu, int error)
 {
 	/* Pulling out a device is not an error. */
@@ -206,8 +206,8 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 }
 
 /*
- * Resets the device a last time and takes it off the bus. Accesses registers directly, as
- * onpu_read() and onpu_write() do nothing when it is unplugged.
+ * Resets the device and takes it off the bus. Accesses registers directly, because onpu_read() and
+ * onpu_write() do nothing when the device is unplugged.
  */
 static void halt_device(struct onpu_device *onpu)
 {
@@ -302,7 +302,7 @@ void onpu_device_reset_work(struct work_struct *work)
 	enum onpu_reset_reason reason;
 	int ret;
 
-	/* Fail requests without an answer: their callers hold reset_lock, which is taken next. */
+	/* Fail requests without an answer: their callers may hold reset_lock, taken next. */
 	if (!onpu_mbox_fail_for_reset(onpu))
 		return;
 	down_write(&onpu->reset_lock);
@@ -337,7 +337,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/* Starts the device and its firmware after a reset from outside; returns 0 or an errno. */
+/* Starts device and firmware after a reset from outside, or after sleep; returns 0 or an errno. */
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
@@ -375,9 +375,9 @@ static void onpu_reset_done(struct pci_dev *pdev)
 
 /*
  * Handles an error of the bus. While the bus works, asks for a reset and returns CAN_RECOVER.
- * Otherwise returns NEED_RESET for a frozen bus and DISCONNECT for a dead one; the device is marked
- * as wedged at once and its contexts are lost, because the PCI core does not promise to call the
- * next step of its recovery.
+ * Otherwise returns NEED_RESET for a frozen bus and DISCONNECT for a dead one; unless the device
+ * sleeps, it is marked as wedged at once and its contexts are lost, because the PCI core does not
+ * promise to call the next step of its recovery.
  */
 static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
@@ -441,7 +441,7 @@ static void put_to_sleep(struct onpu_device *onpu)
 	halt_device(onpu);
 	/* The PCI core does not put a device to sleep that has a saved state. */
 	pci_load_saved_state(onpu->pdev, NULL);
-	/* The device has forgotten all addresses: nobody waits for it to free memory. */
+	/* The device has forgotten all addresses, so memory is freed without asking it. */
 	WRITE_ONCE(onpu->asleep, true);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !onpu_device_lost(onpu));

@@ -5,7 +5,7 @@
  *
  * A streaming mapping can be a copy in a bounce buffer, so this memory comes from
  * dma_alloc_pages(), which returns pages that the device reaches itself. Where the device does not
- * snoop the caches, all mappings for the CPU are uncached.
+ * snoop the caches, the mappings of driver and programs are write-combined.
  *
  * Programs keep completion pages mapped after the driver was unbound, when no memory of the DMA API
  * may be left. The object therefore has a reference to each page besides the one of the DMA API.

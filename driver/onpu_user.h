@@ -41,7 +41,7 @@ struct onpu_user {
 	unsigned long strike_at;
 	/** @report: Reports that the user was banned; uses the reference that strikes hold. */
 	struct work_struct report;
-	/** @freeing: Number of mappings and contexts that work items are freeing now. */
+	/** @freeing: Number of mappings, contexts and address spaces that are being freed. */
 	atomic_t freeing;
 	/** @freed: Woken when @freeing falls. */
 	wait_queue_head_t freed;
