@@ -18,9 +18,9 @@ static void read_record(struct onpu_fault_record *record)
 }
 
 /*
- * Enables the interrupts that wake the core. While the response ring is full, the interrupt FAULT,
- * which stays high, would keep the core from sleeping; then only RESPONSE wakes it, which says that
- * there is room again.
+ * Enables the interrupts that wake the core. While faults wait because the response ring is full
+ * (@room is false), the interrupt FAULT, which stays high, would keep the core from sleeping. It is
+ * off then, and the interrupt RESPONSE tells that there may be room again.
  */
 static void set_awake(struct firmware *fw, bool room)
 {

@@ -21,7 +21,10 @@
 #define FW_MAX_CONTEXTS 256
 #define FW_QUEUE_WORDS	(ONPU_MAX_QUEUES / 32)
 #define FW_VM_WORDS	(ONPU_REG_CORE_VM__LENGTH / 32)
-/* The length of a time slice in cycles of jobs: one millisecond of the nominal clock. */
+/*
+ * The length of a time slice in cycles of jobs, until SCHED_CONFIG changes it: one millisecond of
+ * the nominal clock.
+ */
 #define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
 /* A priority with work gets a slice after about this many slices of others. */
 #define FW_STARVED 32
@@ -71,7 +74,7 @@ struct fw_counts {
 
 /* The share of the device that one client has used at one priority. */
 struct fw_share {
-	uint64_t used;	    /* job cycles that its queues have used */
+	uint64_t used;	    /* cycles that its queues have used, limited by clamp_share() */
 	uint8_t last, next; /* the client's queues of the last time slice and of the next one */
 };
 
@@ -89,7 +92,7 @@ struct fw_sched {
 	uint32_t ready[FW_QUEUE_WORDS];				/* queues that may have work */
 	uint8_t vm[ONPU_MAX_QUEUES], priority[ONPU_MAX_QUEUES]; /* by queue, while it is bound */
 	uint32_t running; /* the value last written to RUN_QUEUE */
-	bool arrived;	  /* the running queue has been resident since RUN_QUEUE was written */
+	bool arrived;	  /* the queue in RUN_QUEUE has become resident, see note_arrival() */
 	/* Cycles of its time slice that the running queue's client was charged for. */
 	uint32_t charged;
 	struct fw_share

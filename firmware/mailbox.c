@@ -106,8 +106,8 @@ static bool can_take(struct firmware *fw)
 }
 
 /*
- * Answers requests, after taking at most one, so that the scheduler runs between two requests.
- * Returns true if another request can be taken.
+ * Sends a response that waits for room, then takes at most one request and answers it, so that the
+ * scheduler runs between two requests. Returns true if another request can be taken.
  */
 bool mailbox_poll(struct firmware *fw)
 {

@@ -57,7 +57,7 @@ def constants(registers):
 
 
 def header(registers, elf, version):
-    """Returns {name: value} of the words of the domain ONPU_FW_HEADER."""
+    """Returns the bytes of the header, which is the domain ONPU_FW_HEADER."""
     value = constants(registers)
     words = {
         'MAGIC': value['ONPU_FW_MAGIC'],

@@ -5,8 +5,8 @@
 #define HEADER_WORDS 4u
 
 /*
- * Returns the index of the first word after a request's last member, from where on all words must
- * be zero; 0: there is no request of this type.
+ * Returns the index of the first word after the last member that a request may set: from there on
+ * all words must be zero. Returns 0 if there is no request of this type.
  */
 static uint32_t request_words(uint32_t type)
 {
