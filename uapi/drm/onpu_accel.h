@@ -146,8 +146,8 @@ extern "C" {
  * - 1.1: the limit of memory is one for all open files of a user;
  *   &drm_onpu_counters.user_memory and &drm_onpu_dev_info.max_user_contexts.
  * - 1.2: users can be banned: DRM_IOCTL_ONPU_CTX_CREATE fails with EPERM.
- * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING;
- *   DRM_IOCTL_ONPU_BO_SYNC works on a device that was given up, too.
+ * - 1.3: jobs end when others may have waited for their fence for too long;
+ *   %DRM_ONPU_CTX_LONG_RUNNING; DRM_IOCTL_ONPU_BO_SYNC works on a device that was given up, too.
  * - 1.4: DRM_IOCTL_ONPU_BO_WRAP and %DRM_ONPU_BO_WRAPPED.
  * - 1.5: DRM_IOCTL_ONPU_CTX_GET_STATE looks at the completion page.
  */
@@ -390,9 +390,10 @@ struct drm_onpu_caps {
 
 	/**
 	 * @features: What the machine can do beyond the first one. Bits 0 to 3: how often the
-	 * matrix array can be made twice as long and half as wide; bit 4: a lane takes several
-	 * short elements at a time; bit 5: there are products with a matrix of short elements that
-	 * share scales; bits 8 to 11: the machine whose factors of cost it has, or 0.
+	 * matrix array can be made twice as long on one side and half as long on the other; bit 4:
+	 * a lane takes several short elements at a time; bit 5: there are products with a matrix of
+	 * short elements that share scales; bits 8 to 11: the machine whose factors of cost it has,
+	 * or 0.
 	 */
 	__u32 features;
 
@@ -504,7 +505,7 @@ enum drm_onpu_bo_flags {
 /**
  * struct drm_onpu_bo_create - Arguments of DRM_IOCTL_ONPU_BO_CREATE.
  *
- * The memory is zero. It has its device address until the handle is closed.
+ * The memory is zero. The object has its device address until the handle is closed.
  */
 struct drm_onpu_bo_create {
 	/**
@@ -526,7 +527,7 @@ struct drm_onpu_bo_create {
 /**
  * struct drm_onpu_bo_info - Arguments of DRM_IOCTL_ONPU_BO_INFO.
  *
- * An object that was received as dma-buf gets its device address by the first call; it can
+ * An object that was received as dma-buf gets its device address by the first call; the call can
  * therefore fail with ENOSPC, or with an error of the exporting driver. An object of another client
  * of the same device keeps the flags that it was created with; one of another device is mapped
  * for reading and writing.
@@ -567,11 +568,11 @@ struct drm_onpu_bo_info {
  * to the device from a sync for the device to one for the CPU, and what jobs have written and no
  * sync has brought to the CPU is lost when the object is freed.
  *
- * It fails with EOPNOTSUPP when a part of the range is mapped with MAP_PRIVATE, since the device
- * would get a copy of it; with EFAULT when a part of it is not mapped, or is memory of a device,
- * or, without %DRM_ONPU_BO_DEVICE_RO, is mapped for reading or comes from a file system that has
- * to know which pages are written, as those of disks do; with ENOSPC also when RLIMIT_MEMLOCK is
- * reached; with EINTR when the process is killed meanwhile.
+ * The call fails with EOPNOTSUPP when a part of the range is mapped with MAP_PRIVATE, since the
+ * device would get a copy of it; with EFAULT when a part of it is not mapped, or is memory of a
+ * device, or, without %DRM_ONPU_BO_DEVICE_RO, is mapped for reading or comes from a file system
+ * that has to know which pages are written, as those of disks do; with ENOSPC also when
+ * RLIMIT_MEMLOCK is reached; with EINTR when the process is killed meanwhile.
  */
 struct drm_onpu_bo_wrap {
 	/** @address: in: User address, a multiple of &drm_onpu_dev_info.page_size. */
@@ -685,8 +686,8 @@ enum drm_onpu_ctx_flags {
  * gone; the call waits for that for some seconds, and fails with EINTR when a signal comes
  * meanwhile (drmIoctl() calls again). Fails with EPERM when the user is banned: three times within
  * ten minutes of each other, jobs could not be ended by anything but a reset of the device, which
- * cancels the work of all. All contexts of the user are LOST then. The ban ends ten minutes after
- * the last of these resets.
+ * cancels the work of all. All other contexts of the user that have not failed are LOST then. The
+ * ban ends ten minutes after the last of these resets.
  */
 struct drm_onpu_ctx_create {
 	/** @flags: in: Combination of &enum drm_onpu_ctx_flags. */

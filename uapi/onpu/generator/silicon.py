@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads silicon.xml, and writes silicon.h, for the test of costs, and the page silicon.rst."""
+"""Reads silicon.xml; writes silicon.h, for device model and test, and the page silicon.rst."""
 
 import xml.etree.ElementTree as ElementTree
 
