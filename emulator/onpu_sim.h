@@ -72,7 +72,11 @@ struct onpu_sim_config onpu_sim_config_default(void);
  */
 bool onpu_sim_config_name(struct onpu_sim_config *config, const char *name);
 
-/** onpu_sim_config_machine - the named machine that has these sizes, as CAP_MACHINE reads */
+/**
+ * onpu_sim_config_machine - return the named machine that has these sizes and features
+ *
+ * Return: what CAP_MACHINE reads; ONPU_MACHINE_CUSTOM if there is no such machine.
+ */
 enum onpu_machine_id onpu_sim_config_machine(const struct onpu_sim_config *config);
 
 /**
@@ -171,8 +175,8 @@ struct onpu_machine;
  * @config: sizes; NULL for the default
  * @error: receives a sentence when it fails; may be NULL
  *
- * Return: the machine, or NULL: a size out of range, no memory, or a host without fused
- * multiply-add.
+ * Return: the machine, or NULL: a member of @config out of range, too little memory, no thread, or
+ * a host without fused multiply-add.
  */
 struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, const char **error);
 /**
@@ -225,8 +229,8 @@ void onpu_machine_forget(struct onpu_machine *machine);
 
 /**
  * onpu_machine_watch - have a function called inside long instructions
- * @look: called at least some thousand times a second of execution, by the thread that steps the
- *	machine; true drops the job as onpu_machine_abort() does. It may read the job's time and
+ * @look: called at least some thousand times in each second of execution, by the thread that steps
+ *	the machine; true drops the job as onpu_machine_abort() does. It may read the job's time and
  *	result, but start nothing on the machine. NULL: nothing is called
  * @ctx: passed to @look
  */
@@ -283,8 +287,8 @@ int onpu_machine_save(struct onpu_machine *machine, const struct onpu_mem *mem, 
  * @addr: start of the save area
  *
  * SRAM that was not saved is zero afterwards. Return: 0; what @mem returned; or
- * ONPU_FAULT_PARITY when the area does not hold a state of this machine. The machine has no
- * job then.
+ * ONPU_FAULT_PARITY when the area does not hold a state of this machine. After an error the
+ * machine has no job.
  */
 int onpu_machine_restore(struct onpu_machine *machine, const struct onpu_mem *job_mem,
 			 const struct onpu_mem *mem, uint64_t addr);

@@ -52,8 +52,8 @@ bool cp_switching(const struct onpu_device *d)
 }
 
 /*
- * Called when another queue shall run: the running job then has SWITCH_LIMIT cycles to come to a
- * preemption point.
+ * Called when another queue may have to run. If one has to, the running job has SWITCH_LIMIT cycles
+ * to come to a preemption point.
  */
 void cp_target_changed(struct onpu_device *d)
 {
@@ -161,7 +161,7 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 	onpu_machine_abort(d->machine);
 }
 
-/* Ends a job that cannot be saved or restored with a fault. */
+/* Ends, with a fault, a job that cannot be saved or restored. */
 static void save_fault(struct onpu_device *d, int code, uint64_t address)
 {
 	struct queue *q = &d->queues[d->cp.current];

@@ -407,7 +407,7 @@ static void run_core(struct onpu_device *d, uint64_t until)
 static bool core_step(struct onpu_device *d, uint64_t until)
 {
 	if (d->regs.stall) {
-		/* The core stands still while its DMA transfer is under way. */
+		/* The core stands still while its DMA transfer, or the boot ROM's, is under way. */
 		uint64_t part = device_earlier(d->regs.stall, until - device_now(d));
 
 		d->regs.stall -= part;

@@ -84,7 +84,7 @@ struct core_regs {
 	uint32_t doorbell[2];
 	uint64_t dma_host;
 	uint32_t dma_local, dma_length, dma_error;
-	uint64_t stall; /* cycles that the last access takes in addition to its own */
+	uint64_t stall; /* cycles that a DMA transfer of the core, or the boot ROM, still takes */
 };
 
 struct vm_entry {

@@ -52,7 +52,7 @@ enum mmu_access {
 };
 
 /*
- * Initializes an MMU, which reads host memory through @bus. @memory allocates the TLB, or the C
+ * Initializes an MMU, which accesses host memory through @bus. @memory allocates the TLB, or the C
  * library if it is NULL; @sticky chooses the kind of TLB, see tlb.c. Returns false when memory is
  * exhausted.
  */

@@ -3,8 +3,8 @@
  * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of entries, and a new
  * translation evicts the one with its hash. The sticky TLB grows and keeps each translation until
  * it is invalidated, up to a limit so that a hostile page table cannot fill the host's memory. It
- * also keeps pointers to tables of the last level, which it drops only at the end of an address
- * space.
+ * also keeps pointers to tables of the last level, which only an invalidation of their whole
+ * address space drops.
  */
 #include "device/mmu.h"
 

@@ -324,7 +324,8 @@ static uint64_t elements(const struct sim_tensor *t)
 
 /*
  * Returns how many bytes of lanes an element occupies: as many as its widest operand has, and at
- * least a whole lane where the machine cannot divide lanes, in functions, and in sums of floats.
+ * least a whole lane where the machine cannot divide lanes, in vector instructions with a factor
+ * above 1, and where reductions, scans and windows accumulate floats.
  */
 static unsigned int lane_bytes(const struct sim_work *w, const struct onpu_sim_config *config,
 			       unsigned int factor)

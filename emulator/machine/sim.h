@@ -16,7 +16,7 @@ __extension__ typedef __int128 sim_s128;
 __extension__ typedef unsigned __int128 sim_u128;
 
 /*
- * A tensor operand. Units of offset, stride, start and span are bytes, for 4-bit types nibbles.
+ * A tensor operand. Units of offset, stride and start are bytes, for 4-bit types nibbles.
  * Strides of dimensions of size 1 are zero here, so that nothing depends on them.
  */
 struct sim_tensor {
@@ -42,7 +42,7 @@ struct sim_work {
 	bool has_param;
 	struct sim_tensor t[4]; /* DST, S0, S1, S2 */
 	union onpu_slot param;
-	uint64_t issue; /* cycle at which the instruction reached its FIFO */
+	uint64_t issue; /* cycle at which the instruction reached its FIFO, or the CP took it */
 	uint64_t cost;
 };
 

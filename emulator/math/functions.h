@@ -71,7 +71,7 @@ typedef void (*onpu_fn_array2)(float *dst, const float *x, const float *y, size_
  * onpu_simd_supported - whether this host can run a level
  * @level: the level asked about
  *
- * When ONPU_SIMD_SCALAR is not supported (an x86 without FMA) nothing in this file may be
+ * When ONPU_SIMD_SCALAR is not supported (an x86 without FMA) no function that computes may be
  * called, and the device model refuses to start.
  */
 bool onpu_simd_supported(enum onpu_simd level);

@@ -5,7 +5,7 @@
  * Each level compiles kernels_*.c with other compiler flags (see meson.build); the computation of
  * one element is written once, so every level gives the same bits. All loops work on float32 or on
  * 64-bit integers: narrower types are converted by loads and stores. Kernels with a float result
- * store canonical NaNs.
+ * store canonical NaNs, except loads, accumulations and the tiles of a matrix product.
  */
 #ifndef ONPU_MATH_KERNELS_H
 #define ONPU_MATH_KERNELS_H

@@ -18,7 +18,7 @@
 /**
  * enum vfu_fault - the faults that can be injected
  *
- * Each fault waits for the event that the comment above it names, and hits it.
+ * Each fault waits for the event that the comment above its group names, and hits it.
  */
 enum vfu_fault {
 	/* at an interrupt */

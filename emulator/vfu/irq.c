@@ -149,7 +149,7 @@ static int check_set(const struct vfu_irqs *irqs, const struct vfio_irq_set *hea
 	if (head->flags & ~(uint32_t)(TYPES | ACTIONS) || !one_bit(head->flags & TYPES) ||
 	    !one_bit(head->flags & ACTIONS))
 		return EINVAL;
-	/* MSI and MSI-X are masked in the client's table, so these actions do nothing here. */
+	/* The client itself masks MSI and MSI-X: this server neither masks nor unmasks. */
 	if (!(head->flags & VFIO_IRQ_SET_ACTION_TRIGGER))
 		return ENOTSUP;
 	if (head->flags & VFIO_IRQ_SET_DATA_BOOL && size < head->count)

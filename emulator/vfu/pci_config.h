@@ -38,7 +38,7 @@ void pci_config_init(struct pci_config *config, unsigned int vectors);
 void pci_config_read(const struct pci_config *config, uint32_t offset, void *data, size_t len);
 /*
  * Writes. Returns true when the device behind the BARs is to be reset, because of FLR or a change
- * of the power state; the configuration is then already reset by an FLR or a return from D3hot.
+ * of the power state. FLR and a return from D3hot have reset the configuration itself by then.
  */
 bool pci_config_write(struct pci_config *config, uint32_t offset, const void *data, size_t len);
 /*

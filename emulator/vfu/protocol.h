@@ -76,7 +76,7 @@ struct vfu_region_access {
 /* Limits of this server, which it tells the client. */
 #define VFU_MAX_DATA	(1u << 20)
 #define VFU_MAX_FDS	16u
-#define VFU_MAX_MAPS	32768u /* half of the default limit of a process, vm.max_map_count */
+#define VFU_MAX_MAPS	32768u /* about half of a process's default limit, vm.max_map_count */
 #define VFU_MAX_PAYLOAD (sizeof(struct vfu_region_access) + VFU_MAX_DATA)
 
 #endif

@@ -30,8 +30,8 @@ struct vfu_record_header {
 
 enum vfu_record_kind {
 	/*
-	 * An access of the client; @where: onpu_device_point() then, @what: its cycle, data: struct
-	 * vfu_record_access.
+	 * An access of the client, or another event of enum onpu_access; @where:
+	 * onpu_device_point() then, @what: its cycle, data: struct vfu_record_access.
 	 */
 	VFU_RECORD_ACCESS = 1,
 	/* A read of memory; @where: address, @what: bytes, data: its bytes, or none: an error. */

@@ -70,12 +70,12 @@ size_t vfu_conn_payload_size(const struct vfu_conn *conn);
 bool vfu_conn_reply(struct vfu_conn *conn, const void *data, size_t size);
 bool vfu_conn_error(struct vfu_conn *conn, int error);
 
-/* Returns a listening socket that only the owner of this process may connect to; -1 with errno. */
+/* Returns a listening socket that only this process's user and root may use; -1 with errno. */
 int vfu_listen(const char *path);
 /* Returns a spare descriptor for vfu_accept(); -1 with errno. */
 int vfu_spare(void);
 /*
- * Returns a connection; -1 with errno: no client waits, another user owns it (EACCES), or
+ * Returns a connection; -1 with errno: no client waits, the client is of another user (EACCES), or
  * descriptors or memory are missing. Without a descriptor the client is turned away with the help
  * of *@spare, but even that fails when the whole system has none. @waits: the client was not turned
  * away, and poll() continues to report it.
