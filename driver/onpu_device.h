@@ -48,13 +48,13 @@
  *   pmu_device_lock (onpu_pmu.c)
  *					no lock is taken under these
  *
- * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
+ * Completion, hang detection and reset must never wait for memory, because fences depend on them.
  * So none of the locks that they take may be held around an allocation that can reclaim. These are
  * &onpu_device.reset_lock, all from &onpu_mbox.lock on, and those that onpu_ctx.h names. Requests
  * to the firmware fail during a reset; onpu_ctx_post_reset() cleans up after them.
  *
- * Hang detection and device resets run on one ordered queue, &onpu_device.reset_wq, so they never
- * meet each other.
+ * Hang detection and the driver's own resets of the device run on one ordered queue,
+ * &onpu_device.reset_wq, so they never meet each other.
  *
  * Registers may be accessed at any time and from anywhere through onpu_read() and onpu_write():
  * once the device is unplugged they do nothing.
@@ -93,7 +93,7 @@ struct onpu_limits {
 	unsigned long wait;
 	/**
 	 * @fence: Time in jiffies after which the driver ends a job that was ready, as others may
-	 * wait for its fence. It holds in no long-running context.
+	 * wait for its fence. It does not apply to long-running contexts.
 	 */
 	unsigned long fence;
 	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
@@ -198,7 +198,7 @@ struct onpu_device {
 	/** @bounces: A buffer may be mapped as a copy, which only syncs bring up to date. */
 	bool bounces;
 
-	/** @vectors: This device for each interrupt vector; the index is the vector's number. */
+	/** @vectors: A pointer to this device for each interrupt vector, by the vector's number. */
 	struct onpu_device **vectors;
 	/** @num_vectors: Vectors in use; with 1, vector 0 also signals completions. */
 	unsigned int num_vectors;

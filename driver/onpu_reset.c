@@ -3,8 +3,8 @@
  * Start, reset and end of the device.
  *
  * A reset has three steps: onpu_reset_begin() stops all use of the device; then the device is
- * started, with a firmware that knows nothing of before; onpu_reset_end() ends the jobs that were
- * lost. A reset comes from the driver itself (work on the ordered queue), or from the PCI core: a
+ * started, with firmware that remembers nothing; onpu_reset_end() ends the jobs that were lost.
+ * A reset comes from the driver itself (work on the ordered queue), or from the PCI core: a
  * function reset that somebody asked for through sysfs, or an error of the bus. A device that
  * several resets do not bring back is wedged; another function reset or a new binding can still
  * revive it. Sleep is a reset too.
