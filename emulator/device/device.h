@@ -158,7 +158,7 @@ struct onpu_device {
 	struct onpu_sim_memory memory;
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
-	pthread_mutex_t gate; /* held to wait for `step`, so that its last owner waits, too */
+	pthread_mutex_t gate; /* taken first, so that the last owner of `step` waits in turn */
 	pthread_mutex_t step; /* guards the members below, except accesses and atomics */
 	atomic_uint waiting;
 	struct access_queue accesses;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The invalidation protocol. The TLB drops translations at once: requests are taken only between
- * two steps, or between two accesses of a long instruction, when no translation is in use. The
- * answer comes ONPU_COST_INVALIDATE cycles later, as it would from hardware with accesses under
+ * two steps, or between two memory accesses of one long instruction, when no translation is in use.
+ * The answer comes ONPU_COST_INVALIDATE cycles later, as it would from hardware with accesses under
  * way.
  */
 #include "device/device.h"

@@ -43,7 +43,7 @@ uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t t
 
 	/*
 	 * In each form, a block takes at least as long as loading the array for the next block: a
-	 * cycle for each row of the array in its own form.
+	 * cycle for each of @rows, whatever the form.
 	 */
 	if (depth < rows)
 		depth = rows;

@@ -79,7 +79,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 
 /*
  * Reads @n elements of S0, @step bytes apart in memory, into a dense buffer. Returns false when the
- * machine stops or a read faults.
+ * job is given up or a read faults.
  */
 static bool read_elements(const struct dma_copy *copy, uint64_t address, int64_t step, char *out,
 			  uint32_t n)
@@ -153,7 +153,7 @@ static void block_walk_init(struct block_walk *b, const struct dma_copy *copy)
 
 /*
  * Moves @n elements of the view `follow` to a buffer if @gather is true, else from it. Returns
- * false when the machine stops or a read faults.
+ * false when the job is given up or a read faults.
  */
 static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t step, char *buf,
 		       int64_t buf_step, uint32_t n, bool gather)
@@ -212,7 +212,7 @@ static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b
 
 /*
  * Moves a block's elements from the view `follow` to a buffer if @gather is true, else back. The
- * buffer has the order of the view `lead`. Returns false when the machine stops or a read faults.
+ * buffer has the order of the view `lead`. Returns false when the job is given up or a read faults.
  */
 static bool follow_block(const struct dma_copy *copy, uint64_t address, char *buf, bool gather)
 {
@@ -243,7 +243,7 @@ static bool follow_block(const struct dma_copy *copy, uint64_t address, char *bu
 
 /*
  * Copies a block that is dense in memory, through the buffer. Returns false when there is no memory
- * for the buffer, when the machine stops, or when an access faults.
+ * for the buffer, when the job is given up, or when an access faults.
  */
 static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t follow)
 {
@@ -263,7 +263,7 @@ static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t 
 
 /*
  * Copies @n elements of the last dimension, in several steps when they have to go through the
- * buffer. Returns false when the machine stops or an access faults.
+ * buffer. Returns false when the job is given up or an access faults.
  */
 static bool copy_row(const struct dma_copy *copy, uint64_t lead, uint64_t follow, uint32_t n)
 {

@@ -18,7 +18,7 @@ struct gather {
 
 /*
  * Gets the index number @n of S1 (row-major, at @address), and applies it to a dimension of @size
- * elements. Returns false after a fault, as the index is out of range or cannot be read.
+ * elements. Returns false after a fault, when the index is out of range or cannot be read.
  */
 static bool index_value(const struct gather *g, uint64_t address, uint64_t n, uint32_t size,
 			uint32_t *value)
@@ -98,7 +98,7 @@ static bool counter_next(struct counter *n)
 
 /*
  * Executes dma.gather.axis: DST has the dimensions [outer, indices, slice] and S0 has [outer, axis,
- * slice]. Returns false when the machine stops or an index or an access faults.
+ * slice]. Returns false when the job is given up or an index or an access faults.
  */
 static bool gather_axis(struct gather *g)
 {
@@ -125,7 +125,7 @@ static bool gather_axis(struct gather *g)
 /*
  * Executes dma.gather.elem and dma.scatter.elem, which move one element for each index. The
  * element's coordinates in the indexed operand are those of the index in S1, but along the axis the
- * value of the index. Returns false when the machine stops or an index or an access faults.
+ * value of the index. Returns false when the job is given up or an index or an access faults.
  */
 static bool gather_elem(struct gather *g)
 {
@@ -150,7 +150,7 @@ static bool gather_elem(struct gather *g)
 
 /*
  * Executes dma.gather.nd and dma.scatter.nd: the last dimension of the indices holds tuples of
- * coordinates. Returns false when the machine stops or an index or an access faults.
+ * coordinates. Returns false when the job is given up or an index or an access faults.
  */
 static bool gather_nd(struct gather *g)
 {

@@ -21,8 +21,8 @@ static uint64_t bytes_of(const struct sim_tensor *t)
 
 /*
  * Returns the bytes that an instruction with @macs products moves from and to SRAM. The matrix
- * array, in its own form, reads an element of S0 once for all its columns, and one of S1 once for
- * all its rows.
+ * array, taken as mxu_rows x mxu_cols cells, reads an element of S0 once for all its columns, and
+ * one of S1 once for all its rows.
  */
 static uint64_t sram_bytes(const struct sim_context *c, const struct sim_work *w, uint64_t macs)
 {

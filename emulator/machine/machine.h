@@ -9,8 +9,8 @@
 #define NO_ENGINE 0xff
 
 /*
- * A semaphore. One engine signals it and executes one instruction at a time, so at most one
- * instruction's tokens can be on their way (pending) when virtual time moves on in order.
+ * A semaphore. One engine signals it and executes one instruction at a time, and events are taken
+ * in order of virtual time: so at most one instruction's tokens are on their way (pending).
  */
 struct semaphore {
 	uint32_t count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The first half of the command processor: it reads, decodes and checks instructions. */
+/* The part of the command processor that reads, decodes and checks instructions. */
 #include <string.h>
 
 #include "machine/machine.h"

@@ -235,7 +235,7 @@ static bool check_space(struct sim_context *c, const struct sim_work *w)
 	return true;
 }
 
-/* Returns whether both types are floating-point, or one type. */
+/* Returns whether both types are floating-point, or both are the same. */
 static bool same_kind(const struct sim_tensor *a, const struct sim_tensor *b)
 {
 	return a->dtype == b->dtype || (sim_is_float(a->dtype) && sim_is_float(b->dtype));

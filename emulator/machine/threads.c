@@ -166,7 +166,7 @@ unsigned int onpu_pool_threads(const struct onpu_pool *pool)
 	return pool->threads;
 }
 
-/* Waits for at most IDLE_NS. Returns true when parts are still running. */
+/* Waits for at most IDLE_NS. Returns true when parts are still running after that time. */
 static bool wait_a_little(struct onpu_pool *pool)
 {
 	struct timespec until;

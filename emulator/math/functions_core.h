@@ -28,7 +28,7 @@
 #define FN_SQRT_HALF64 UINT64_C(0x3fe6a09e667f3bcd)
 #define FN_TWO52_64    UINT64_C(0x4330000000000000)
 
-/* A trigonometric argument: |x| = quadrant * pi/2 + rest, |rest| <= pi/4; quadrant mod 4. */
+/* The reduced |x| = quadrant * pi/2 + rest, |rest| <= pi/4; quadrant counts modulo 4. */
 struct fn_angle {
 	double rest;
 	uint64_t quadrant;

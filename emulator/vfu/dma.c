@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The client's memory. The client may change it at any time, so the device copies everything once
- * and only checks the copy. Aligned words are single, ordered accesses, since one side reads page
- * table entries, ring indices and completions while the other writes them.
+ * and only checks the copy. An aligned word of 4 or 8 bytes is copied by one ordered access,
+ * because one side reads page table entries, ring indices and completions while the other writes
+ * them.
  */
 #define _GNU_SOURCE
 #include "vfu/dma.h"
@@ -102,8 +103,8 @@ static int check_range(const struct vfu_map *range, uint64_t offset)
 }
 
 /*
- * Returns whether the file is memory, which alone can have seals: an access to a file of another
- * kind, or its close(), may wait for its file system.
+ * Returns whether the file is memory: only such files can have seals. An access to a file of
+ * another kind, or its close(), may wait for its file system.
  */
 static bool can_map(int fd)
 {

@@ -15,7 +15,7 @@ uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size)
 	const uint8_t *bytes = data;
 	uint32_t table[256];
 
-	/* A table does not pay for less data. */
+	/* For less than 1024 bytes a table does not pay. */
 	for (uint32_t i = 0; size >= 1024 && i < 256; i++) {
 		table[i] = i;
 		for (unsigned int bit = 0; bit < 8; bit++)

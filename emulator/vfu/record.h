@@ -20,9 +20,9 @@
 /* The header of a file. Numbers are little endian. */
 struct vfu_record_header {
 	char magic[8];
-	uint32_t version, size; /* size of this header */
+	uint32_t version, size; /* @size: bytes of this header */
 	uint32_t sram_bytes, num_queues;
-	uint32_t tlb_sticky, vectors; /* number of MSI-X vectors, 0: none */
+	uint32_t tlb_sticky, vectors; /* @vectors: number of MSI-X vectors, 0: none */
 	/* Name of the machine, filled with zeros, for people; a replay reads the sizes. */
 	char machine[32];
 	uint32_t lanes, mxu_rows, mxu_cols, fifo_depth, dma_bytes_per_cycle, features;
@@ -50,7 +50,7 @@ enum vfu_record_kind {
 
 /* The header of an event; its data follows. */
 struct vfu_record_event {
-	uint32_t kind, size; /* kind; bytes of the data */
+	uint32_t kind, size; /* enum vfu_record_kind; bytes of the data */
 	uint64_t where, what;
 };
 
@@ -59,7 +59,7 @@ struct vfu_record_access {
 	uint32_t kind, offset, value;
 };
 
-/* Returns a CRC-32, which starts with 0, after adding data. */
+/* Returns the CRC-32 @crc after adding data to it; it starts with 0. */
 uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
 
 /*

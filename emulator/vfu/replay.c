@@ -22,7 +22,7 @@
 
 struct replay {
 	const uint8_t *bytes;
-	size_t size, at;		 /* position of the next event */
+	size_t size, at;		 /* @at: position of the next event */
 	struct vfu_record_event event;	 /* the next event */
 	struct vfu_record_access access; /* data of an event VFU_RECORD_ACCESS */
 	const uint8_t *data;

@@ -171,7 +171,7 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 		timeout = RETRY_MS;
 	if (vfu_worker_continue(&server->function.worker))
 		timeout = 0;
-	/* More entries than a process may have descriptors are an error, whatever is in them. */
+	/* poll() refuses more entries than the process may have descriptors, even unused ones. */
 	if (poll(fds, server->control.in >= 0 ? 4 : 3, timeout) <= 0)
 		return !server->ended;
 	if (fds[0].revents)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The worker, which runs the device: a thread of its own or, in sync mode, the thread that accesses
- * it.
+ * the device.
  */
 #ifndef ONPU_VFU_WORKER_H
 #define ONPU_VFU_WORKER_H
