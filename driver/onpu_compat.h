@@ -32,8 +32,9 @@ static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
 #endif
 
 /*
- * Returns whether the device snoops the CPU's caches. Every device does on architectures without
- * these options, which mark no device; old kernels keep the mark as a bit of the device.
+ * Returns whether the device snoops the CPU's caches. Where none of the options below is set, every
+ * device does, and the kernel marks none as coherent; else old kernels keep the mark as a bit of
+ * the device.
  */
 static inline bool onpu_dev_snoops(const struct device *dev)
 {

@@ -237,13 +237,13 @@ struct onpu_device {
 	bool in_reset;
 	/** @asleep: The device is powered off; written with @reset_lock held for writing. */
 	bool asleep;
-	/** @quarantine: Memory that the device knows stays, see leave_bus(); locked as @asleep. */
+	/** @quarantine: Memory the device knows is kept, see leave_bus(); locked as @asleep. */
 	bool quarantine;
 	/** @reset_lock: Held for writing during a reset; see the lock order above. */
 	struct rw_semaphore reset_lock;
 	/** @wq: For work that fences depend on: it makes progress when memory is short. */
 	struct workqueue_struct *wq;
-	/** @reset_wq: Ordered queue for device resets and hang detection. */
+	/** @reset_wq: Ordered queue for resets of the device and detection of hangs. */
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
 	struct work_struct reset_work;

@@ -169,7 +169,10 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 	ctx->page_cycles = total;
 }
 
-/* Lets the device sleep, soon or, to save energy, at once: the context has no job any more. */
+/*
+ * Lets the device sleep now that the context has no job any more: after limits.linger for high
+ * performance, at once to save energy, and otherwise after the delay for autosuspend.
+ */
 static void allow_sleep(struct onpu_ctx *ctx)
 {
 	struct device *dev = ctx->onpu->drm.dev;

@@ -2,10 +2,11 @@
 /*
  * Address spaces: page tables in the format of Sv39, and invalidation of the device's translations.
  *
- * Page tables are allocated before an entry is written, and are freed with the address space. So
- * neither mapping nor unmapping can fail half-way, and no walk of the device meets a page that was
- * freed. They do not come from a dma_pool: it would take as many pages, one by one, but keep freed
- * ones, charged to nobody, until the driver is unbound.
+ * The page tables that a mapping needs are allocated before its first entry is written, and no
+ * table is freed before its address space ends or the device is unplugged. So neither mapping nor
+ * unmapping can fail half-way, and no walk of the device meets a page that was freed. They do not
+ * come from a dma_pool: it would take as many pages, one by one, but keep freed ones, charged to
+ * nobody, until the driver is unbound.
  * Large buffers get addresses from the top and small buffers from the bottom, so that a table of
  * small pages seldom keeps a buffer from using a large page.
  *
