@@ -96,9 +96,10 @@ static uint64_t mixed(uint64_t x)
 }
 
 /*
- * Hashes the bytes of the file, to tell whether all ranks run the same program, and to name its
- * files. Words are mixed first: a product alone moves the highest bit of a word, which is the sign
- * of a float, to no other bit, so that the signs of later ones could take it back.
+ * Hashes the bytes of the file, to tell whether all ranks run the same program, and to name the
+ * files of its graphs. Words are mixed first: a product alone would move the highest bit of a word,
+ * which is the sign of a float, to no other bit, and the signs in the next word could cancel a
+ * change of it.
  */
 static uint64_t hash_of(const void *data, size_t size)
 {

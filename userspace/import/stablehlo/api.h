@@ -42,7 +42,7 @@ struct WNNStablehloProgramImpl {
 	 * the same program.
 	 */
 	WNNStablehloWorld world;
-	size_t partitions; /* of the ranks; 0: as the module's attribute says */
+	size_t partitions; /* of the ranks; 0: as the module's attribute says, or else 1 */
 	uint64_t hash;
 };
 

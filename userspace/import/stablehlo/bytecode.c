@@ -291,8 +291,8 @@ static void read_resources(struct shlo_bytecode *code)
 		size_t count;
 
 		/*
-		 * The group of a tool's resources is a string, the group of a dialect's resources
-		 * is the dialect.
+		 * A group of a tool's resources begins with a string, a group of a dialect's
+		 * resources with the dialect.
 		 */
 		if (external)
 			shlo_bytes_string(&sizes, NULL);
@@ -326,9 +326,7 @@ static void read_properties(struct shlo_bytecode *code)
 
 /* ---- entries */
 
-/*
- * Reads an entry that is MLIR text: so do dialects write that have no encoding of their own.
- */
+/* Reads an entry that is MLIR text, which dialects write that have no encoding of their own. */
 static void read_entry_text(struct shlo_entry *entry, bool of_type)
 {
 	struct shlo_bytecode *code = entry->bytes.code;

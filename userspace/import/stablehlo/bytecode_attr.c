@@ -145,8 +145,8 @@ static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_
 	attr->type = type;
 	count = shlo_type_count(type);
 	/*
-	 * A single byte may hold up to eight booleans; if all its bits are 1, all elements are
-	 * true.
+	 * A single byte 0xff says that all elements are true: it holds up to eight booleans, or
+	 * stands for any number of them.
 	 */
 	if (type->element == SHLO_I1 && size == 1 && count && *data == ALL_TRUE) {
 		attr->splat = true;

@@ -131,7 +131,10 @@ static struct shlo_region *read_region(struct shlo_bytes *b, struct scope *scope
 	return region;
 }
 
-/* Reads the regions of an operation. @end: number after the values of the region around it. */
+/*
+ * Reads the regions of an operation. @end: number after the values of the region around the
+ * operation.
+ */
 static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, struct shlo_op *op)
 {
 	struct shlo_bytecode *code = b->code;

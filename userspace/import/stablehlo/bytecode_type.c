@@ -110,7 +110,9 @@ static const struct shlo_type *ranked(struct shlo_bytes *b, const struct shlo_at
 	if (rank > SHLO_MAX_RANK)
 		shlo_bytes_error(b, "a tensor has at most %d dimensions", SHLO_MAX_RANK);
 	for (size_t i = 0; i < rank; i++) {
-		/* An open dimension is INT64_MIN; before version 0.10 it could be -1. */
+		/*
+		 * An open dimension is INT64_MIN; before version 0.10 of StableHLO it could be -1.
+		 */
 		dims[i] = numbers[i] == INT64_MIN || numbers[i] == -1 ? SHLO_DYNAMIC : numbers[i];
 		if (dims[i] != SHLO_DYNAMIC && dims[i] < 0)
 			shlo_bytes_error(b, "a dimension cannot be %lld", (long long)dims[i]);

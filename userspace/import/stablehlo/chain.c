@@ -24,7 +24,8 @@ struct finder {
 	size_t *of;    /* by slot of a value: number of the chain that it is in */
 	size_t *dead;  /* by slot: number of the chain after which nothing reads the value */
 	size_t number;
-	size_t *last; /* by index: the last step that reads it */
+	/* by index in the chain: the last step that reads the value, counted from 1; 0: none */
+	size_t *last;
 };
 
 /* ---- which operations */
@@ -107,7 +108,8 @@ static bool is_defined(const struct shlo_op *op)
 
 /*
  * Whether a chain may have the operation: it computes @count elements, each from the element at the
- * same position of each operand, or from an operand's only element, and a graph is not faster.
+ * same position of each operand, or from an operand's only element, or counts up as an iota does,
+ * and a graph would not be much faster.
  */
 static bool is_member(const struct shlo_op *op, int64_t count)
 {

@@ -20,7 +20,8 @@ struct shlo_frame;
 enum shlo_chain_memory {
 	SHLO_AT_BUFFER, /* a buffer of the chain, until the last step that reads it */
 	SHLO_AT_ARRAY,	/* the memory of a value from outside */
-	SHLO_AT_SPLAT,	/* a buffer of the chain, filled with the only element of a value */
+	/* a buffer of the chain, filled with the element that a value has or repeats */
+	SHLO_AT_SPLAT,
 	SHLO_AT_IOTA,	/* a buffer of the chain with elements of an iota */
 	SHLO_AT_RESULT, /* the memory of a value that operations behind the chain read */
 };

@@ -377,7 +377,8 @@ static int block_depth(const struct shlo_module *module, const struct shlo_block
 /*
  * Returns how deep calls are in a function that has been called at depth @above: 1 if it calls
  * none, 0 if it calls itself, directly or through others, or if this depth is beyond
- * SHLO_MAX_DEPTH. The depth of a function is computed once, as many chains of calls may lead to it.
+ * SHLO_MAX_DEPTH. The depth of a function is computed once, because many chains of calls may lead
+ * to it.
  */
 static int call_depth(const struct shlo_module *module, struct shlo_function *function, int above)
 {

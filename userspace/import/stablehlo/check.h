@@ -29,7 +29,10 @@ const char *shlo_type_brief(struct shlo_arena *arena, const struct shlo_type *ty
 void shlo_need_initial(struct shlo_check *check);
 /* Demands that the region takes 2 * @count scalars and returns @count scalars of their types. */
 void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count);
-/* Demands that an operand's elements convert to the type of the region's argument without loss. */
+/*
+ * Demands that an operand's elements are of the kind of the region's argument, such as float, and
+ * have no more bits.
+ */
 void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region, size_t argument);
 /* Demands that the region's argument is a scalar of the operand's element type. */
 void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t region,
@@ -45,8 +48,8 @@ void shlo_need_predicate(struct shlo_check *check, size_t region);
  */
 int shlo_known_ints(struct shlo_check *check, size_t operand, int64_t *numbers);
 /*
- * Demands that the operand is a list of integers, @count of them unless @count is negative; returns
- * the count.
+ * Demands that the operand is a list of integers, whose count is known and at most SHLO_MAX_RANK,
+ * and is @count unless @count is negative; returns the count.
  */
 int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count);
 /*
@@ -86,7 +89,7 @@ void shlo_check_quantised(struct shlo_check *check);
 /* Returns a text that says why a type is invalid; NULL: the type is valid. */
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type);
 /*
- * Demands that all operands, and a result unless it is boolean, have equal storage and expressed
+ * Demands that all operands, and result 0 unless it is boolean, have equal storage and expressed
  * types.
  */
 void shlo_need_same_base(struct shlo_check *check);

@@ -25,7 +25,8 @@ static int64_t channel_number(struct shlo_check *check, const char *name, int64_
 
 /*
  * Returns the ids of a table attribute, row by row, and sets its number of rows and columns. NULL,
- * with no rows and columns: there is no such attribute, or it has no dense elements.
+ * with no rows and columns: there is no such attribute, or it names axes of a mesh that is not in
+ * the file.
  */
 static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *rows,
 			 int64_t *columns)
@@ -163,7 +164,7 @@ static void need_channel(struct shlo_check *check, int64_t to_host, const char *
 	need_pairs(check);
 }
 
-/* Demands that the results are tensors, followed by a token. */
+/* Demands that the results are tensors, followed by a token, and that operand 0 is a token. */
 static void need_received(struct shlo_check *check)
 {
 	const struct shlo_op *op = check->op;

@@ -72,7 +72,10 @@ void shlo_check_dynamic_iota(struct shlo_check *check)
 	shlo_need_dims(check, "iota_dimension", &dim, 1, most_rank(shlo_declared(check, 0)));
 }
 
-/* Demands that each dimension of the operand has the size of that of the result, or is 1. */
+/*
+ * Demands that each dimension of the operand is 1, or as large as the result's dimension that it
+ * becomes.
+ */
 static void need_stretched(struct shlo_check *check, const int64_t *map, const int64_t *out)
 {
 	const struct shlo_type *x = check->in[0];
@@ -117,7 +120,10 @@ void shlo_check_broadcast_in_dim(struct shlo_check *check)
 
 	need_sized(check);
 	check_broadcast_dims(check, map);
-	/* An open dimension has the size of the operand's dimension, or else its bound. */
+	/*
+	 * An open dimension has the size of the operand's dimension that becomes it; without one,
+	 * it has its own bound.
+	 */
 	for (int i = 0; i < out->rank; i++)
 		dims[i] = out->dims[i] == SHLO_DYNAMIC ? out->bounds[i] : out->dims[i];
 	for (int i = 0; i < x->rank; i++)
@@ -190,7 +196,8 @@ static int64_t product(const int64_t *dims, int count)
 
 /*
  * Returns the dimension of the result along which the operand's scales run: it has the size of the
- * operand's dimension, and as many elements in front of it. -1: there is none.
+ * operand's dimension, and the dimensions in front of both have equal products, as far as sizes are
+ * known. -1: there is none.
  */
 static int reshaped_axis(struct shlo_check *check)
 {

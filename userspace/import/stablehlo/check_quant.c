@@ -111,7 +111,7 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 
 /*
  * Demands that all scales by index run along one dimension: operands that have such scales have
- * those of the result, and the result has none if no operand has any.
+ * them along the same dimension as the result, and the result has none if no operand has any.
  */
 static void need_axis_of_operands(struct shlo_check *check)
 {

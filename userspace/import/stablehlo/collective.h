@@ -14,8 +14,8 @@ enum shlo_grouping {
 };
 
 /*
- * Returns the grouping of all_gather, all_reduce or reduce_scatter, which depends on
- * use_global_device_ids.
+ * Returns the grouping of all_gather, all_reduce, collective_reduce or reduce_scatter, which
+ * depends on use_global_device_ids and on whether there is a channel.
  */
 enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op);
 /*

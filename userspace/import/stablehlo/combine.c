@@ -51,7 +51,9 @@
 		}                                                                      \
 	}
 
-/* The extreme of NaN and any number is NaN, and -0 is less than +0. */
+/*
+ * Gives the minimum if @least, else the maximum: it is NaN if a number is, and -0 is less than +0.
+ */
 #define EXTREME(least, x, y)                                          \
 	(isnan(x) || isnan(y) ? NAN :                                 \
 	 (x) == (y)	      ? (least == !!signbit(x) ? (x) : (y)) : \

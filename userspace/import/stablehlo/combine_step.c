@@ -27,7 +27,7 @@
 /*
  * Sets out[i] to a[i] shifted by by[i], which is unsigned; a shift by all bits or more gives
  * @beyond. A number of bits that is the same for all elements is read before the loop, because few
- * processors shift each element of a vector by another number.
+ * processors shift each element of a vector by a number of its own.
  */
 #define SHIFT(type, unsigned_type, operator, beyond)                             \
 	do {                                                                     \

@@ -172,7 +172,7 @@ static bool is_mark(const struct shlo_op *op)
 
 /*
  * Returns the slices that a mark within the function asks for; NULL: it has no sharding, or one
- * that cannot be read.
+ * that cuts nothing or cannot be read.
  */
 static const struct shlo_slices *
 read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
@@ -268,7 +268,7 @@ static void find_slices(struct values *values, const struct shlo_block *block)
 
 /*
  * Notes which values are needed as a whole. @of: the cut of the function, if the block is its body;
- * NULL: the block is a region of an operation
+ * NULL: the function has none, or the block is a region of an operation
  */
 static void find_uses(struct values *values, const struct shlo_block *block,
 		      const struct shlo_cut *of)
@@ -346,7 +346,10 @@ static size_t index_of(struct shlo_value *const *values, size_t count,
 	return i;
 }
 
-/* Returns the slices of an argument of the function, from the call; NULL: it comes whole. */
+/*
+ * Returns the slices of an argument of the function: from the call, or of the function that runs
+ * from its sharding. NULL: it comes whole, or is an argument of a region.
+ */
 static const struct shlo_slices *coming_in(const struct within *in, const struct shlo_value *value)
 {
 	const struct shlo_block *block = &in->function->region->block;

@@ -144,7 +144,7 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 	r->axes[r->count++] = axis;
 }
 
-/* Reads the axes of one dimension, or with -1 those of sums that are not yet made. */
+/* Reads the axes of one dimension, or with @dim -1 those of sums that are not yet made. */
 static void read_dimension(struct shlo_reading *r, int dim)
 {
 	shlo_reading_expect(r, "{");
@@ -245,7 +245,7 @@ int64_t *shlo_reading_positions(struct shlo_reading *r)
 /*
  * Finds the groups of devices that differ along these axes alone. Returns their number of members;
  * *members: for each device those of its group, the last axis varying fastest; *own: its number
- * among them. The axes do not overlap, so that no group has more than all devices.
+ * among them. Because the axes do not overlap, no group has more members than there are devices.
  */
 static size_t groups_of(struct shlo_reading *r, size_t first, size_t end, const int64_t *positions,
 			const size_t **members, const size_t **own)

@@ -13,7 +13,8 @@ struct shlo_reading {
 	struct shlo_file *file;
 	const struct shlo_module *module;
 	struct shlo_location location;
-	const char *op, *what; /* for messages: "argument", with its number */
+	/* for messages: the operation, and "argument" or the like, with the number @index */
+	const char *op, *what;
 	size_t index;
 	const char *at;
 	const char *manual; /* text with the names of the axes that cut values here; NULL: all do */

@@ -12,7 +12,10 @@
 
 struct shlo_device;
 
-/* The folder in which a program's graphs are saved, and what tells them from those of others. */
+/*
+ * The folder in which a program's graphs are saved, and the numbers that tell them from other
+ * programs' graphs.
+ */
 struct shlo_graph_files {
 	const char *folder; /* NULL: graphs are not saved; belongs to the program */
 	uint64_t program;   /* hash of the program */
@@ -40,7 +43,7 @@ bool shlo_device_lacked_memory(const struct shlo_device *device);
 /* Returns about how many bytes the graphs hold: constants, inputs, and values between them. */
 size_t shlo_device_bytes(const struct shlo_device *device);
 
-/* Whether the run has reached other functions, regions or graphs than the run before it. */
+/* Whether the run has reached other functions or regions than the run before it. */
 bool shlo_device_differs(const struct shlo_device *device);
 /* Returns the device that computed each operation of the run. */
 WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,

@@ -10,7 +10,9 @@
 #include "cut_read.h"
 #include "sharding.h"
 
-/* the most operations, operands and results of a program whose calls are expanded */
+/*
+ * the most operations, operands, results and block arguments of a program whose calls are expanded
+ */
 #define MOST_PARTS  ((size_t)1 << 19)
 #define MOST_ROUNDS 16 /* walks over all steps, there and back */
 
@@ -42,7 +44,10 @@ static bool has_axis(uint32_t axes, uint32_t axis)
 	return false;
 }
 
-/* Returns the number of an axis, which it may add; 0: there are too many, or it overlaps others. */
+/*
+ * Returns the number of an axis, and adds an axis that is new; 0: there are too many axes, or this
+ * one overlaps another.
+ */
 static uint32_t number_of(struct shlo_divider *d, const struct shlo_axis *axis, const char *name)
 {
 	for (size_t i = 0; i < d->axis_count; i++) {

@@ -10,7 +10,7 @@
 #include "kinds.h"
 
 #define SHLO_DIVIDED_RANK 8 /* values with more dimensions stay whole */
-#define SHLO_DIVIDED_AXES 8 /* axes of a mesh that divide something */
+#define SHLO_DIVIDED_AXES 8 /* the most axes of a mesh, or parts of axes, that divide a program */
 
 /*
  * How a value is divided: for each dimension a list of numbers of axes from 1 on, of four bits
@@ -89,8 +89,9 @@ struct shlo_divider {
 	struct shlo_step *steps;
 	size_t *arguments, *results; /* numbers of values */
 	struct shlo_spec *result_specs;
-	size_t part_count; /* operations so far, their operands and results, those in regions too */
-	bool is_odd;	   /* the program has an operation or type that cannot be divided */
+	/* operations, operands, results and block arguments so far, those in regions too */
+	size_t part_count;
+	bool is_odd; /* the program has an operation or type that cannot be divided */
 };
 
 /* Whether an operation is sdy.manual_computation, whose region computes with parts of values. */
@@ -137,9 +138,10 @@ uint32_t shlo_divide_passed(const struct shlo_divider *d, const struct shlo_step
 void shlo_divide_emit(struct shlo_divider *d);
 
 /*
- * Divides the functions that run, in a file that is checked and for several partitions. Returns
- * whether one was changed: it then has all operations in a sdy.manual_computation, and its values
- * are cut anew. Regions of such operations that the file has are put in as they are.
+ * Divides the functions that run, of modules that say mhlo.num_replicas = 1, in a file that is
+ * checked and for several partitions. Returns whether one was changed: it then has all operations
+ * in a sdy.manual_computation, and the caller has to find the slices of its values anew. Regions of
+ * such operations that the file has are put in as they are.
  */
 bool shlo_divide(struct shlo_file *file);
 

@@ -9,7 +9,7 @@
 
 /*
  * Gives each index of a value's dimensions that has no axes yet those that divide the dimension, if
- * the number of parts divides the index; an axis goes to one index only.
+ * the number of parts divides the index's size; an axis goes to one index only.
  */
 static void offer(const struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		  const int *positions, uint32_t *axes, bool *used)

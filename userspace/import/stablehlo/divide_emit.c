@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes the program of one device: operations on parts of values, and collective operations that
- * join, cut and combine parts. These come as late as their operands allow and all at once, so that
- * the operations between them stay in few graphs.
+ * join, cut and combine parts. Collective operations with equally many others before them come
+ * together, behind all operations that need none of them, so that these stay in few graphs.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,10 @@ static int add_index(struct shlo_rule *rule, int64_t size, bool is_sum)
 	return rule->count++;
 }
 
-/* Whether parts of a value can be computed: its dimensions are known, and few. */
+/*
+ * Whether parts of a value can be computed: its dimensions are known and few, and it is neither
+ * quantised nor empty.
+ */
 static bool is_divisible(const struct shlo_type *type)
 {
 	return type->kind == SHLO_TENSOR && !type->quant && type->rank >= 0 &&
@@ -222,7 +225,10 @@ static void by_reduction(const struct shlo_divider *d, const struct shlo_step *s
 	}
 }
 
-/* Gives an index to each dimension that has equal sizes in the first @operands and in result 0. */
+/*
+ * Gives an index to each dimension that has equal sizes in the first @operands operands and in
+ * result 0.
+ */
 static void by_equal(const struct shlo_op *op, struct shlo_rule *rule, size_t operands)
 {
 	for (int i = 0; i < out_type(op)->rank; i++) {

@@ -131,7 +131,7 @@ uint64_t shlo_float_bits(enum shlo_element element, double value)
 		memcpy(&bits, &value, sizeof(bits));
 		return bits;
 	}
-	/* The processor rounds to float32 in less time than the integers below. */
+	/* The processor rounds to float32 in less time than the integer operations below. */
 	if (element == SHLO_F32 && !isnan(value)) {
 		const float number = (float)value;
 		uint32_t pattern;

@@ -58,7 +58,10 @@ void shlo_check_callback(struct shlo_check *check)
 	}
 }
 
-/* Calls the function with the operands. It writes the results, which are there already. */
+/*
+ * Calls the function with the operands; it writes the elements of the results, whose memory is
+ * there already.
+ */
 static void call_function(struct shlo_call *call, uint64_t number)
 {
 	WNNStablehloCallback function = atomic_load(&handler);

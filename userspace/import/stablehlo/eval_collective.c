@@ -24,7 +24,9 @@ static void sizes(const struct shlo_run *run, size_t *replicas, size_t *partitio
 	*partitions = run->world ? run->world->partitions : 1;
 }
 
-/* Ends the run, as an attribute has an id that no replica, partition or process (@what) has. */
+/*
+ * Ends the run, because an attribute has an id that no replica, partition or process (@what) has.
+ */
 _Noreturn static void no_such_id(struct shlo_call *call, const char *name, int64_t id,
 				 const char *what)
 {
@@ -438,8 +440,8 @@ static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_g
 }
 
 /*
- * Returns the value of this member's root. Members do not know the roots of other members, so that
- * each member gets all values.
+ * Returns the value of this member's root. Members do not know the roots of other members, so each
+ * member gets all values.
  */
 static struct shlo_tensor *broadcast_from(struct shlo_call *call, const struct shlo_group *group,
 					  size_t operand)

@@ -290,7 +290,10 @@ struct scatter {
 	int only;  /* SHLO_B_* that combines element and update, or -1 */
 };
 
-/* Finds how slices are combined as a whole, which takes one input and one type of elements. */
+/*
+ * Finds how slices are combined as a whole, which only works with one input and one type of
+ * elements.
+ */
 static void find_manner(struct scatter *s)
 {
 	const struct shlo_op *op = s->call->op;
@@ -322,7 +325,7 @@ static void measure(struct scatter *s)
 	s->run = take_run(&s->rest);
 }
 
-/* Combines a slice that is within the operand; false: scatter_one() must do it. */
+/* Combines a slice that is within the operand; false: scatter_elements() must do it. */
 static bool scatter_whole(struct scatter *s, const int64_t *place, int64_t from)
 {
 	struct shlo_tensor *out = s->call->out[0];

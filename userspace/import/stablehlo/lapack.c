@@ -20,7 +20,7 @@
 #define IMAGE_BYTES  (64 * MIB)
 #define BUFFER_BYTES (136 * MIB)
 
-/* OpenBLAS's cblas.h declares a variant of ztrsm but no LAPACK: all have their Fortran names. */
+/* OpenBLAS's cblas.h declares no LAPACK, so these functions are found by their Fortran names. */
 static void (*zpotrf)(const char *uplo, const int *n, double complex *a, const int *lda, int *info);
 static void (*ztrsm)(const char *side, const char *uplo, const char *transa, const char *diag,
 		     const int *m, const int *n, const double complex *alpha,

@@ -70,8 +70,8 @@ WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, 
 /* Returns what stands in the graph for an operand of l->op. */
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
 /*
- * Returns an operand of an element-wise operation. If all operators run on the CPU, and another
- * operand has the shape of the result, it is the operand before it was expanded, because WebNN's
+ * Returns an operand of an element-wise operation: the operand before it was expanded, if all
+ * operators run on the CPU and another operand has the shape of the result, because WebNN's
  * operators expand operands themselves.
  */
 WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand);

@@ -241,7 +241,7 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 	if ((element != SHLO_F32 && element != SHLO_F16) || types[1]->element != element ||
 	    shlo_result_type(l)->element != element)
 		return false;
-	/* shlo_verify() has checked the operation, so that this cannot fail. */
+	/* shlo_verify() has checked the operation, so this cannot fail. */
 	shlo_conv_numbers(&check, NULL, &n);
 	if (!is_possible(l, &n))
 		return false;

@@ -130,7 +130,10 @@ static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
 	return x ? wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float16, &l->options) : NULL;
 }
 
-/* Translates functions that take a few operators; false: it is another one, or another type. */
+/*
+ * Translates functions that take a few operators; false: the operation is another one, or has
+ * another type.
+ */
 static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = element_of(l, 0);

@@ -147,8 +147,9 @@ struct scatter {
 	int64_t count;		 /* number of elements of the operand */
 	int64_t update_count;
 	/*
-	 * @offsets: by update, the offset in the operand that it goes to; -1: done. @sources: in a
-	 * step, by element of the operand, the update that it is combined with
+	 * @offsets: by update, the offset in the operand that it goes to; -1: done, or outside of
+	 * the operand. @sources: in a step, by element of the operand, the update that it is
+	 * combined with
 	 */
 	int32_t *offsets, *sources;
 	uint8_t *mask;

@@ -24,7 +24,7 @@ static const struct shlo_attr *constant_of(const struct shlo_value *value)
 }
 
 /*
- * Returns the index of the operation in its block that defines a value; the number of operations
+ * Returns the index in the block of the operation that defines a value; the number of operations
  * when none does.
  */
 static size_t place_in(const struct shlo_block *block, const struct shlo_value *value)

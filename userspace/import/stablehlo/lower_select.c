@@ -199,7 +199,7 @@ bool shlo_lower_select_and_scatter(struct shlo_lower *l, WNNOperand *out)
 	if (!combine || !takes(l->op->regions[0], element) || !takes(l->op->regions[1], element) ||
 	    !shlo_can_lower_region(l->op->regions[0]))
 		return false;
-	/* shlo_verify() has checked the operation, so that this cannot fail. */
+	/* shlo_verify() has checked the operation, so this cannot fail. */
 	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &s.window);
 	s.count = shlo_type_count(shlo_operand_type(l, 0));
 	s.windows = shlo_type_count(shlo_operand_type(l, 1));

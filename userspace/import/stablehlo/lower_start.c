@@ -40,7 +40,7 @@ static WNNOperand offset_of_start(const struct shlo_lower *l, WNNOperand starts,
 {
 	WNNOperand limit, zero, factor = scalar(l, SHLO_I32, step);
 
-	/* A type of 8 or 16 bits cannot hold every limit, so that starts become int32. */
+	/* A type of 8 or 16 bits cannot hold every limit, so starts become int32. */
 	if (shlo_elements[element].bits < 32) {
 		element = SHLO_I32;
 		starts = shlo_lower_cast(l, starts, WNNOperandDataType_Int32);

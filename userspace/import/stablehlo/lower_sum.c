@@ -221,7 +221,10 @@ static WNNOperand as_matrices(const struct shlo_lower *l, size_t side, int rank,
 	dims[0] = product(x, batch);
 	dims[1] = (side == 0) == is_swapped ? product(x, contract) : *free_size;
 	dims[2] = (side == 0) == is_swapped ? *free_size : product(x, contract);
-	/* Passes make a flag of the product of a transpose that swaps its last dimensions. */
+	/*
+	 * The compiler's passes turn a transpose that swaps the last two dimensions into a flag of
+	 * the product.
+	 */
 	if (is_swapped)
 		return shlo_lower_transpose(
 			l, shlo_lower_reshape(l, shlo_lowered(l, side), dims + 3 - rank, rank),
@@ -328,7 +331,7 @@ static bool can_dot(const struct shlo_lower *l, int64_t terms)
 }
 
 /*
- * Translates dot_general. Long products of floats run on the matrix unit, which sums in its own
+ * Translates dot_general. Long products of floats run on the matrix engine, which sums in its own
  * order.
  */
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
@@ -350,7 +353,10 @@ bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 	few = dims[3] < (is_float ? LEAST_INNER : MOST_STEPS + 1);
 	if (element == SHLO_F32)
 		few &= shlo_type_count(to) * dims[3] <= MOST_IN_ORDER;
-	/* Without a reshape behind the product, passes join it with a transpose of its result. */
+	/*
+	 * Without a reshape behind the product, the compiler's passes join the product with a
+	 * transpose of its result.
+	 */
 	rank = is_float && !few && !n.batch[0].count ? 2 : 3;
 	dims[0] = product(shlo_operand_type(l, 0), &n.batch[0]);
 	a = as_matrices(l, 0, rank, &n, &dims[1]);

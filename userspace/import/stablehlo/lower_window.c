@@ -149,7 +149,8 @@ struct windows {
 	const struct shlo_lower *l;
 	struct shlo_window window;
 	shlo_combine_fn combine;
-	WNNOperand x, initial; /* float16 values are held in float32 here, if they are added */
+	/* float16 values are held in float32 here, unless @combine is a maximum or minimum */
+	WNNOperand x, initial;
 };
 
 static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
@@ -191,7 +192,7 @@ static WNNOperand cell_by_cell(const struct windows *v)
 	return sum;
 }
 
-/* ---- windows, dimension by dimension: of 2, 4, 8 cells, and those together */
+/* ---- windows, dimension by dimension, each combined of windows of 1, 2, 4 and so on cells */
 
 /*
  * Returns for each start along @axis the combination of @cells elements that are @apart from each
@@ -281,7 +282,7 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 
 	if (l->op->operand_count != 2 || !v.combine || to->element != element)
 		return false;
-	/* shlo_verify() has checked the operation, so that this cannot fail. */
+	/* shlo_verify() has checked the operation, so this cannot fail. */
 	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &v.window);
 	in_order = cells_of(&v.window) <= MOST_STEPS && shlo_type_count(to) <= MOST_ELEMENTS &&
 		   shlo_type_count(shlo_operand_type(l, 0)) <= MOST_ELEMENTS;
@@ -290,7 +291,8 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 	if (!l->b)
 		return true;
 	/*
-	 * A graph may not round float16 between two steps, so that it rounds only once, at the end.
+	 * Computes in float32 and rounds once, at the end, because it is open whether a graph
+	 * rounds float16 between two steps.
 	 */
 	wide = element == SHLO_F16 && op != SHLO_B_MAXIMUM && op != SHLO_B_MINIMUM;
 	v.x = shlo_lowered(l, 0);

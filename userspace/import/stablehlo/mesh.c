@@ -80,7 +80,7 @@ bool shlo_axis_part(struct shlo_axis *axis, int64_t before, int64_t size)
 	return true;
 }
 
-/* Adds an axis by its name; it may be a part. False: there is no such axis. */
+/* Adds an axis of the mesh, or a part of one. False: it is refused. */
 static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 {
 	const struct shlo_attr *sub = shlo_attr_find(ref, "sub_axis_info");

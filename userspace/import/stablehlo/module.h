@@ -52,7 +52,7 @@ struct shlo_type {
 	int rank; /* -1: unranked */
 	const int64_t *dims;
 	const int64_t *bounds; /* NULL, or the bound of each dimension, SHLO_DYNAMIC: no bound */
-	size_t item_count;     /* items of a tuple, or operands of a function */
+	size_t item_count;     /* items of a tuple or future, or operands of a function */
 	const struct shlo_type *const *items;
 	size_t result_count; /* results of a function */
 	const struct shlo_type *const *results;
@@ -158,7 +158,8 @@ struct shlo_function {
 	size_t slot_count;
 	/*
 	 * Set by check.c: 1 for a function that calls none, otherwise 1 more than the deepest that
-	 * it calls; 0: not counted yet; -1: it is being counted, or calls itself.
+	 * it calls; 0: not counted yet; -1: it is being counted, calls itself, or has calls that
+	 * are too deep.
 	 */
 	int call_depth;
 	/* marks say that arguments or results are cut over devices, see sharding.h */
@@ -210,7 +211,10 @@ size_t shlo_module_said(const struct shlo_module *module, const char *name);
 
 /* Returns an attribute of a dictionary, which may be NULL; NULL: there is none. */
 const struct shlo_attr *shlo_attr_find(const struct shlo_attr *dict, const char *name);
-/* Return the value of an operation's attribute; @otherwise: it is absent or of another kind. */
+/*
+ * Return the value of an operation's attribute; @otherwise: it is absent or of another kind. To
+ * shlo_attr_int(), an attribute of kind UNIT is 1.
+ */
 int64_t shlo_attr_int(const struct shlo_op *op, const char *name, int64_t otherwise);
 double shlo_attr_real(const struct shlo_op *op, const char *name, double otherwise);
 const char *shlo_attr_text(const struct shlo_op *op, const char *name, const char *otherwise);

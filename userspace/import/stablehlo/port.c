@@ -82,8 +82,9 @@ bool shlo_ports_fit(const struct shlo_ports *ports, WNNNamedOperandDescriptorArr
 }
 
 /*
- * Adds the ports of operations; constants are inputs if @with_constants. @inside: has room for the
- * value of each slot. Returns the number of operations; 0: memory is exhausted.
+ * Adds the ports of operations; constants are inputs if @with_constants. @inside: by slot, false at
+ * first, and true for values that are inputs or that the operations compute. Returns the number of
+ * operations; 0: memory is exhausted.
  */
 static size_t add_ports(const struct shlo_graph_place *place, bool with_constants, bool *inside,
 			struct shlo_ports *inputs, struct shlo_ports *outputs)

@@ -121,8 +121,8 @@ static bool is_left_out(struct printer *p, const struct shlo_op *op)
 static void add_op(struct printer *p, const struct shlo_op *op)
 {
 	/*
-	 * The program of a device lacks the region that all operations are in, so that the end of
-	 * the region becomes that of the function.
+	 * The program of a device lacks the region that all operations are in, so the end of the
+	 * region becomes that of the function.
 	 */
 	const char *name = p->is_device && !strcmp(op->name, "sdy.return") ? "func.return" :
 									     op->name;

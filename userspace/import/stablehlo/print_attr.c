@@ -205,8 +205,8 @@ static void add_row(struct shlo_text *text, const int64_t *numbers, int64_t coun
 }
 
 /*
- * Prints a list of numbers, in brackets only if @bare; returns false, and prints nothing, if the
- * attribute is no such list.
+ * Prints a list of numbers: a single row as [1, 2] if @bare, else as array<i64: 1, 2>; returns
+ * false, and prints nothing, if the attribute is no such list.
  */
 static bool add_numbers(struct shlo_text *text, const char *name, const struct shlo_attr *attr,
 			bool bare)
@@ -260,8 +260,8 @@ static bool add_booleans(struct shlo_text *text, const struct shlo_attr *attr)
 /* ---- dictionaries */
 
 /*
- * Prints members as "a = 1, b = [2]", in the order of @members; members that are missing, 0 or
- * empty are left out.
+ * Prints members as "a = 1, b = [2]", in the order of @members; members that are missing or empty
+ * are left out, and numbers that are 0, except type.
  */
 static void add_members(struct shlo_text *text, const char *op, const struct shlo_attr *dict,
 			const char *members)

@@ -10,14 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* the only world of the process, as MPI begins and ends once in a process */
+/* the only world of the process, because MPI begins and ends once in a process */
 static struct WNNStablehloWorldImpl *only;
 
 /* ---- loading the module that has MPI */
 
 /*
- * Opens the module beside this library, or where the build puts it. Returns NULL and the reason in
- * @why.
+ * Opens the module beside this library, or where the build puts it. Returns its handle, or NULL and
+ * the reason in @why.
  */
 static void *open_module(char *why, size_t room)
 {
@@ -224,7 +224,9 @@ struct pause {
 #define NS_OF_NAP	  50000	  /* length of one sleep */
 #define NS_OF_SECOND	  INT64_C(1000000000)
 
-/* Returns the rank at the other end of the first transfer that is not done. */
+/*
+ * Returns the rank at the other end of the first transfer that is not done; this rank if all are.
+ */
 static int64_t peer_of(const struct WNNStablehloWorldImpl *ranks)
 {
 	size_t transfer = ranks->transport->pending();

@@ -90,8 +90,8 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 	struct shlo_note go = { .kind = SHLO_NOTE_GO, .numbers = { note->numbers[0] } };
 
 	/*
-	 * A rank that arrives at a later step has failed in the one before; its note will tell the
-	 * others.
+	 * When a rank has arrived at a later step, it has failed in this one, and its note will
+	 * tell the others.
 	 */
 	if (note->numbers[0] < office->serial)
 		return;

@@ -78,9 +78,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
 			shlo_read_error(r, "expected the name of an attribute here");
-		/*
-		 * Attributes in <> have few members, so that a search for duplicates costs little.
-		 */
+		/* Attributes in <> have few members, so a search for duplicates costs little. */
 		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
 			shlo_read_error(r, "attribute %s occurs twice", name);
 		shlo_dict_add(r, dict, name,
@@ -329,7 +327,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	return attr;
 }
 
-/* Reads a part of a mesh's axis such as "(2)4": what it multiplies is 2, and its size is 4. */
+/* Reads a part of a mesh's axis such as "(2)4": its size is 4, after a part of size 2. */
 static const struct shlo_attr *read_sub_axis(struct shlo_reader *r)
 {
 	struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);

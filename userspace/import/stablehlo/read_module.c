@@ -262,8 +262,8 @@ static void read_generic_module(struct shlo_reader *r)
 }
 
 /*
- * Reads a module or function in generic form: "builtin.module", "func.func" or "vhlo.func_v1" in
- * quotes.
+ * Reads a module, function or mesh in generic form, which begins with a name in quotes, such as
+ * "builtin.module" or "func.func".
  */
 static void read_generic_item(struct shlo_reader *r)
 {

@@ -30,7 +30,7 @@ void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 
 static void next_line(struct shlo_reader *r)
 {
-	/* Text within bytecode has no lines, even if it has several. */
+	/* Text within bytecode has no line numbers, even if it has several lines. */
 	r->line += r->line > 0;
 	r->line_start = r->at + 1;
 }

@@ -51,7 +51,7 @@ struct shlo_reader {
 	/* The names and slots of values in the function that is being read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
-	/* whether arguments or results of the function are marked as slices of values */
+	/* whether arguments or results of the function have a sharding */
 	bool is_sharded;
 	/* attributes of the types that shlo_read_types() has read last; NULL: there are none */
 	const struct shlo_attr **marks;

@@ -71,9 +71,7 @@ static struct shlo_scratch *scratch_push(struct shlo_run *run)
 	if (!scratch)
 		shlo_run_lack(run, 0);
 	scratch->arena.guard = &run->guard;
-	/*
-	 * The scratch memory lives for one operation and is zeroed, so that its chunks are small.
-	 */
+	/* The scratch memory lives for one operation and is zeroed, so its chunks are small. */
 	scratch->arena.chunk_size = 1024;
 	scratch->before = run->scratches;
 	run->scratches = scratch;
@@ -124,7 +122,9 @@ static void set_slot(struct shlo_frame *frame, const struct shlo_value *value,
 	*slot = tensor;
 }
 
-/* Returns the type of a value. The type within a value of several items does not name theirs. */
+/*
+ * Returns the type of a value. For a tuple, adds the types of its items, which value->type lacks.
+ */
 static const struct shlo_type *type_of(struct shlo_arena *arena, const struct shlo_tensor *value)
 {
 	const struct shlo_type **items;

@@ -102,7 +102,10 @@ _Noreturn void shlo_run_verror(struct shlo_run *run, const char *format, va_list
 _Noreturn void shlo_run_lack(struct shlo_run *run, size_t bytes);
 /* For tests: the file that tells this thread how much memory the system has available. */
 extern _Thread_local const char *shlo_meminfo;
-/* Ends the run, as a value of the current operation has another shape or type on some processes. */
+/*
+ * Ends the run, because a value of the current operation has another shape or type on some
+ * processes.
+ */
 _Noreturn void shlo_run_differ(struct shlo_run *run);
 
 /* Frees all that the run holds. */

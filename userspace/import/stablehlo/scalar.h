@@ -41,8 +41,8 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 			     int mantissa_bits);
 
 /*
- * Functions of one float or complex number, for scalar.c. They return false when the operation is
- * another one.
+ * Functions of floats and complex numbers, for scalar.c. shlo_unary_float() and
+ * shlo_unary_complex() return false when they do not have the operation.
  */
 bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double x, double *result);
 bool shlo_unary_complex(enum shlo_unary op, struct shlo_num x, struct shlo_num *result);

@@ -52,7 +52,8 @@ struct shlo_plan {
 
 struct shlo_device {
 	WNNContext context;
-	pthread_mutex_t lock; /* one process at a time dispatches the graph */
+	/* processes that share the device take turns to find, build and dispatch graphs */
+	pthread_mutex_t lock;
 	struct shlo_plan *plans;
 	uint64_t run; /* number of the run, from 1 */
 	/* numbers of plans that the run, and the one before it, have reached */

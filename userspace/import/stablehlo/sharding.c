@@ -2,8 +2,8 @@
 /*
  * Marks that tell how to distribute values over devices. JAX and others write them for a
  * partitioner, which turns a program on whole values into one on the slice that each device has.
- * For devices of one process that is divide.c; on one device a mark returns its operand, as that
- * device has the whole value.
+ * For devices of one process that is divide.c; on one device a mark returns its operand, because
+ * that device has the whole value.
  */
 #include "sharding.h"
 

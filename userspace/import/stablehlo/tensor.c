@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For a value of at least this size, the time to ask the system for its memory does not matter. */
+/*
+ * For a value of at least this size, the time to ask the system how much memory it has does not
+ * matter.
+ */
 #define LARGE_BYTES ((size_t)16 << 20)
 
 _Thread_local const char *shlo_meminfo = "/proc/meminfo";
@@ -122,7 +125,7 @@ static size_t available(void)
 
 /*
  * Returns memory for a value; NULL: there is none. Linux gives out more memory than it has, and
- * kills a process that uses it, so that large sizes are compared with what is available first.
+ * kills a process that uses it, so large sizes are first compared with what is available.
  */
 static void *take_memory(size_t size, bool zeroed)
 {

@@ -382,7 +382,10 @@ static struct scope *scope_of(struct unroller *u, size_t function)
 	return scope;
 }
 
-/* Returns the number of the function that a call has, which was checked at load. */
+/*
+ * Returns the index of the function that an operation calls; shlo_verify() has checked that it
+ * exists.
+ */
 static size_t callee_of(const struct unroller *u, const struct shlo_op *op)
 {
 	const char *attr = !strcmp(op->name, "func.call") ? "callee" : "decomposition";
@@ -673,8 +676,8 @@ static void inline_calls(struct unroller *u, struct scope *s, struct shlo_region
 }
 
 /*
- * Puts operations in the place of calls in all new functions: graphs do not end at calls, and the
- * iterations of a loop are in one region, where values change in place.
+ * Puts operations in the place of calls in all new functions. Graphs then do not end at calls, and
+ * the iterations of a loop are in one region, where values change in place.
  */
 static void inline_all_calls(struct unroller *u, struct shlo_module *copy)
 {

@@ -23,7 +23,7 @@ struct meeting {
 	bool *here;
 };
 
-/* A message that nobody has received yet; the sender owns its values, and waits. */
+/* A message. Its sender owns the values, and waits until a receiver has copied them. */
 struct letter {
 	struct letter *next;
 	int64_t channel;

@@ -309,7 +309,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram progra
  * operations. Several threads may call it at once. It must not run the program that calls it.
  *
  * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
- *     several devices only the first calls the function, and that all get its results.
+ *     the devices of a replica only the first calls the function, and that all get its results.
  * @param inCount Number of operands.
  * @param in Elements of each operand, row by row, which the function only reads.
  * @param outCount Number of results.
@@ -456,7 +456,8 @@ WNN_EXPORT uint64_t wnnStablehloProgramGetBuildCount(WNNStablehloProgram program
 
 /**
  * Returns the device and the reason for every operator of the graphs of the last run, and for every
- * other operation that the run reached. Constants, comparisons of a test and calls are left out.
+ * other operation that the run reached. Constants, comparisons of a test and calls are left out. On
+ * several devices, it describes what process 0 ran.
  *
  * @param program The program.
  *
@@ -492,9 +493,10 @@ WNN_EXPORT WNNBool wnnStablehloWorldIsStarted(void);
 WNN_EXPORT WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world);
 
 /**
- * Releases a reference; the last one waits for all other ranks to do so, and ends MPI. After a
- * failure, here or on another rank, it ends all ranks with an error, this process among them, so
- * that the program must report the failure before. NULL: does nothing.
+ * Releases a reference; the last one waits for all other ranks to do so, and ends MPI unless the
+ * application has initialised it. After a failure, here or on another rank, it ends all ranks with
+ * an error, this process among them, so the program must report the failure before. NULL: does
+ * nothing.
  *
  * @param world The ranks.
  */

@@ -14,7 +14,7 @@
 #define MOST_BYTES ((size_t)1 << 30)
 #define NOTE	   1
 
-/* A note that is being sent; notes that have arrived are reused for the next. */
+/* A note that is being sent; one whose sending is complete is used again for the next. */
 struct sent {
 	struct sent *next;
 	MPI_Request request;
