@@ -22,9 +22,10 @@ struct onnx_attention {
 };
 
 /*
- * Returns softmax(query * key^T * scale + bias) * value as [batch, length, heads * size]. The query
- * is [batch, heads, length, size], key and value are [batch, key heads, total, size]; equally many
- * query heads share each key head. Bias and allowed are broadcast to [batch, heads, length, total].
+ * Returns softmax(query * key^T * scale + bias) * value as [batch, length, heads * size of a
+ * value]. The query is [batch, heads, length, size], key and value are [batch, key heads, total,
+ * size]; equally many query heads share each key head. Bias and allowed are broadcast to [batch,
+ * heads, length, total].
  */
 WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key, WNNOperand value,
 		       const struct onnx_attention *a);

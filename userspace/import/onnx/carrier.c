@@ -432,8 +432,7 @@ WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type)
 
 /*
  * Converts numbers from @type, int4 or uint4, or to it, and returns the result; NULL after a
- * refusal. WebNN does not cast these types, so that this dequantises or quantises with a scale of
- * 1.
+ * refusal. WebNN does not cast these types, so this dequantises or quantises with a scale of 1.
  */
 static WNNOperand four_bits(struct onnx_node *node, WNNOperand x, WNNOperandDataType type,
 			    bool from)

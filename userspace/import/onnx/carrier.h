@@ -27,8 +27,8 @@ struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value
 struct onnx_value *onnx_converted(struct onnx_node *node, const struct onnx_value *value, int type);
 
 /*
- * Returns x rounded to the nearest numbers of a float type, as float32. @rounding: how powers of
- * two are rounded.
+ * Returns x rounded to the nearest numbers of a float type, as float32. @rounding counts only for
+ * float8e8m0, whose numbers are powers of two.
  */
 WNNOperand onnx_round_to(struct onnx_node *node, WNNOperand x, int type, bool saturate,
 			 enum onnx_rounding rounding);

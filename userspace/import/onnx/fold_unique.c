@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes Unique at import, where the number of distinct elements must be known, as it is a
+ * Computes Unique at import, where the number of distinct elements must be known, because it is a
  * dimension of the result.
  */
 #include <math.h>

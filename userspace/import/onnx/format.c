@@ -24,8 +24,8 @@ const struct onnx_format *onnx_format_of(int type)
 }
 
 /*
- * Returns the code of NaN: the sign bit alone in formats that have no -0, else a code whose sign
- * bit is 0.
+ * Returns the code of NaN: the sign bit alone in formats that have no -0, 255 for powers of two,
+ * which have no sign, else a code whose sign bit is 0.
  */
 static unsigned int nan_code(const struct onnx_format *f, unsigned int bits)
 {

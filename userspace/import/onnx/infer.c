@@ -3,7 +3,7 @@
  * Finds the results of operators on tensors without elements, for all operators alike. The
  * translator runs on stand-ins: inputs that have another size in place of each dimension of 0. From
  * the shapes of the results for several sizes, the shapes for 0 are computed. Operators that the
- * stand-ins add have no users, so that the build of the graph drops them.
+ * stand-ins add have no users, so the build of the graph drops them.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #define SIZES 3
 
 /*
- * Sizes of the stand-ins in three attempts. The second row is for operators that split a dimension
- * into equal parts: its sizes are multiples of many numbers.
+ * Sizes of the stand-ins: each row has those of three attempts. The second row is for operators
+ * that split a dimension into equal parts: its sizes are multiples of many numbers.
  */
 static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
 

@@ -160,7 +160,7 @@ int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format,
 {
 	const struct onnx_value *value = node->inputs[input];
 	const char *name = value && value->origin ? value->origin : "";
-	/* As in onnx_refuse_variable(). */
+	/* The value of an input helps only if the nodes after it are computed at import, too. */
 	const char *origin = value && value->folds ? value->origin : NULL;
 	char reason[400];
 	va_list args;

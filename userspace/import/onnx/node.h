@@ -172,8 +172,8 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
 int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOperand output);
 
 /*
- * Attributes. When the attribute is absent, onnx_attr() returns NULL, the other functions return
- * @fallback.
+ * Attributes. When the attribute is absent, onnx_attr() returns NULL; functions with a @fallback
+ * return it when the attribute is absent or of another kind.
  */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback);
@@ -200,7 +200,10 @@ const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *
 bool onnx_has(struct onnx_node *node, size_t input);
 /* Whether an input is a tensor without elements. */
 bool onnx_is_empty(struct onnx_node *node, size_t input);
-/* Returns the operand of an input; NULL: the input is absent, or was refused. */
+/*
+ * Returns the operand of an input; NULL: the input is absent, which refuses the node, or its
+ * operand was refused.
+ */
 WNNOperand onnx_in(struct onnx_node *node, size_t input);
 /* Return the shape and the type of an input. An absent input has no dimensions and type 0. */
 const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input);
@@ -219,7 +222,10 @@ int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double
 /* Sets *numbers to those of a constant input, NULL when it is absent. Returns 0; -1: refused. */
 int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
 		   size_t *count);
-/* Returns the operand of a value, and makes one for a constant that has none yet; NULL: refused. */
+/*
+ * Returns the operand of a value, and makes one for a constant, random or computed value that has
+ * none yet; NULL: refused.
+ */
 WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value);
 
 /*

@@ -275,7 +275,7 @@ int onnx_op_where(struct onnx_node *node)
 
 /*
  * Reads the bounds of Clip if both are constant or absent. Returns 0; -1: refused; 1: a bound is
- * not constant, so that operators apply the bounds.
+ * not constant, and operators have to apply the bounds.
  */
 static int clip_bounds(struct onnx_node *node, double *low, double *high)
 {

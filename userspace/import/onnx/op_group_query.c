@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the
- * incoming cache or total_sequence_length, whichever is larger; the latter must be constant. The
- * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, such
- * as one buffer for past and present, gets its new rows and keeps the others.
+ * incoming cache or total_sequence_length, whichever is larger; total_sequence_length must be
+ * constant. The number of positions in use comes from seqlens_k, which may vary. A cache that does
+ * not grow, such as one buffer for past and present, gets its new rows and keeps the others.
  */
 #include "attention.h"
 #include "ops.h"
@@ -18,11 +18,17 @@ enum { POSITION_IDS = 9, ATTENTION_BIAS, HEAD_SINK, KNOWN_INPUTS };
 struct group {
 	int64_t batch, length, total, present, heads, key_heads, size, past;
 	bool prompt; /* there are no past positions */
-	/* Number of past positions of each batch: [batch, 1, 1, 1] of int32. */
+	/*
+	 * Number of past positions of each batch, [batch, 1, 1, 1] of int32; NULL where @known says
+	 * it.
+	 */
 	WNNOperand before;
 	/* The number of past positions when it is known and equal for all batches, -1 otherwise. */
 	int64_t known;
-	/* key and value have the columns of the key heads; [batch, length, heads * size] */
+	/*
+	 * [batch, heads, length, size]; key and value have @key_heads heads, and after cache()
+	 * @present positions
+	 */
 	WNNOperand query, key, value;
 };
 

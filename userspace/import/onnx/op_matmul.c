@@ -313,7 +313,7 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 
 /*
  * Replaces two dimensions with the same letter by their diagonal, and drops the second occurrence
- * of the letter from @term. Returns NULL, and refuses @input, when they differ in length.
+ * of the letter from @term. Returns NULL, and refuses the node, when they differ in length.
  */
 static WNNOperand take_diagonals(struct onnx_node *node, size_t input, WNNOperand x, char *term)
 {

@@ -72,7 +72,7 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 	return x_where(node, x_equal(node, q, zero), rest, left);
 }
 
-/* Returns `scale` where x is greater than 2^limit, or below it if not `above`; 1 elsewhere. */
+/* Returns 2^@scale where x is greater than 2^@limit, or below that if not @above; 1 elsewhere. */
 static WNNOperand scale_where(struct onnx_node *node, WNNOperand x, bool above, int limit,
 			      int scale)
 {

@@ -148,8 +148,8 @@ static WNNOperand matrix(struct onnx_node *node, size_t input, int64_t axis, con
 }
 
 /*
- * Translates QGemm. The bias is an integer, with the product of the other two scales as its scale.
- * Without an output scale the result is float.
+ * Translates QGemm. The bias is an integer, with the product of the other two scales and alpha as
+ * its scale. Without an output scale the result is float.
  */
 int onnx_op_qgemm(struct onnx_node *node)
 {

@@ -272,9 +272,10 @@ int onnx_op_qlinear_matmul(struct onnx_node *node)
 }
 
 /*
- * Translates QLinearConv. The bias is an integer, with the product of the other two scales as its
- * scale. With channels_last, which ONNX Runtime's optimiser sets for processors, the channels of
- * image and result are the last dimension; the filter has the order of ONNX all the same.
+ * Translates QLinearConv. The bias is an integer, with the product of the scales of image and
+ * filter as its scale. With channels_last, which ONNX Runtime's optimiser sets for processors, the
+ * channels of image and result are the last dimension; the filter has the order of ONNX all the
+ * same.
  */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
@@ -297,7 +298,7 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_quantise(node, x, 6, last ? -1 : 1, onnx_in_type(node, 7)));
 }
 
-/* Whether only Casts to floats use the first output, so that its integers may be rounded. */
+/* Whether only Casts to floats use the first output, in which case its integers may be rounded. */
 static bool becomes_float(const struct onnx_node *node)
 {
 	const struct onnx_model *model = node->import->model;

@@ -205,8 +205,8 @@ static int read_masks(struct onnx_node *node, struct scaled *s)
 }
 
 /*
- * Returns for each query whether no key is allowed, so that its result becomes zeros; NULL: each
- * query has an allowed key.
+ * Returns for each query whether no key is allowed, in which case its result becomes zeros; NULL:
+ * each query has an allowed key.
  */
 static WNNOperand without_keys(struct onnx_node *node, const struct scaled *s)
 {

@@ -423,8 +423,8 @@ int onnx_op_gather_elements(struct onnx_node *node)
 }
 
 /*
- * Returns x repeated for each tuple of indices: the tuples have no numbers, so that each selects
- * all dimensions of x after those of the batch.
+ * Returns x repeated for each tuple of indices: the tuples have no numbers, so each selects all
+ * dimensions of x after those of the batch.
  */
 static WNNOperand gather_all(struct onnx_node *node, WNNOperand x, const struct onnx_shape *indices,
 			     uint32_t batch)

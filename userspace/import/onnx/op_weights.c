@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * com.microsoft: products with weights of a few bits, in blocks that have scales of their own. The
- * weights are written out in the order of WebNN's matmul, as constants of dequantizeLinear, so that
- * devices dequantise them inside of the product.
+ * com.microsoft: products with weights, and rows gathered from tables, of a few bits, in blocks
+ * that have scales of their own. The weights are written out in the order of WebNN's matmul, as
+ * constants of dequantizeLinear, so that devices dequantise them inside of the product.
  */
 #include <string.h>
 

@@ -269,8 +269,9 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis);
 /*
- * onnx_dequantise() and onnx_quantise() read scale and zero point from two inputs in a row: the
- * first from first + 1 on, with the tensor at @first, and the second from @scale_at on.
+ * onnx_dequantise() and onnx_quantise() read scale and zero point from two inputs in a row:
+ * onnx_dequantise() from first + 1 on, with the tensor at @first, onnx_quantise() from @scale_at
+ * on.
  */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,

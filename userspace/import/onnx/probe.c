@@ -65,8 +65,8 @@ static int replace(struct onnx_import *import, struct onnx_scope *scope, const c
 	if (!value)
 		return -1;
 	/*
-	 * A refusal names the origin of a value, as the program can make that input a constant;
-	 * here the input may not be one of the program's.
+	 * A refusal names the origin of a value, because the program can make that input a
+	 * constant; here the input may not be one of the program's.
 	 */
 	value->origin = NULL;
 	return onnx_scope_set(scope, import->arena, name, value);
@@ -129,7 +129,7 @@ static void unsupport(const Onnx__GraphProto *graph, const char *output, WNNBool
 }
 
 /*
- * Refuses the producers of outputs that are no tensors or have no elements, as these cannot be
+ * Refuses the producers of outputs that are no tensors or have no elements, because these cannot be
  * outputs of a graph. Returns another status than WNNStatus_Success only after an error.
  */
 static WNNStatus probe_outputs(struct onnx_import *import, struct onnx_scope *scope)

@@ -202,8 +202,8 @@ static WNNStatus add_all(struct onnx_model *model, WNNContext context, WNNGraphB
 	if (status == WNNStatus_Success)
 		status = add_points(model, context, points);
 	/*
-	 * The list of outputs is valid until the model is added again, so that the largest sizes
-	 * are added last.
+	 * The list of outputs is valid until the model is added again, so the largest sizes are
+	 * added last.
 	 */
 	if (status == WNNStatus_Success) {
 		set_sizes(model, largest);

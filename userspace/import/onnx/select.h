@@ -9,7 +9,7 @@
 WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool largest);
 /*
  * Returns a constant of this rank with the int32 numbers from 0 to @count - 1 along @axis; other
- * dimensions are 1. NULL: refused, as @count is too large, or no memory.
+ * dimensions are 1. NULL: refused, because @count is too large, or no memory.
  */
 WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64_t count);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Converts sparse tensors of a file to dense ones, as WebNN has no sparse tensors. */
+/* Converts sparse tensors of a file to dense ones, because WebNN has no sparse tensors. */
 #include <string.h>
 
 #include "model.h"

@@ -205,7 +205,7 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 			return bad(tensor, "it has %zu bytes, its shape and type say %zu",
 				   (size_t)span.size, size);
 		value->file = onnx_model_lends(model) ? model->file : NULL;
-		/* Lent memory begins at address 0, so that the offset is the address. */
+		/* Lent memory begins at address 0, so the offset is the address. */
 		value->data = (const uint8_t *)((uintptr_t)model->file->data + span.offset);
 		return WNNStatus_Success;
 	}

@@ -61,7 +61,7 @@ typedef struct WNNOnnxDimension {
 	WNNStringView name;
 } WNNOnnxDimension;
 
-/** An input or output of a model. Belongs to the model. */
+/** An input, output or other value of a model. Belongs to the model. */
 typedef struct WNNOnnxValueInfo {
 	/** The name of the value. */
 	WNNStringView name;
@@ -83,7 +83,7 @@ typedef struct WNNOnnxValueInfo {
 	size_t rank;
 	/** The dimensions. Those that were set have these sizes. */
 	WNNOnnxDimension const *dimensions;
-	/** Whether wnnOnnxModelSetInputValue() has made it a constant. */
+	/** Whether it is a weight, or wnnOnnxModelSetInputValue() has made it a constant. */
 	WNNBool fixed;
 } WNNOnnxValueInfo;
 
@@ -651,8 +651,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelDraw(WNNOnnxModel model, WNNStringView name, ui
 
 /**
  * Returns the outputs without elements of the last wnnOnnxModelAddToBuilder() or
- * wnnOnnxModelBuildSync(), with their shapes. WebNN has no such tensors, so that they are no
- * outputs of the graph.
+ * wnnOnnxModelBuildSync(), with their shapes. WebNN has no such tensors, so they are no outputs
+ * of the graph.
  *
  * @param model The model.
  *
