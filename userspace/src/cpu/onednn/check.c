@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The self-test of oneDNN: computes a few small nodes of every kind, with channels that are not
- * multiples of its blocks, and compares the results with the reference kernels. It finds versions
- * of oneDNN and processors with which results are wrong. onednn.c calls it before oneDNN is used.
+ * The self-test of oneDNN: computes a few small nodes of each kind below, most with channels that
+ * are not multiples of oneDNN's blocks, and compares the results with the reference kernels. It
+ * finds versions of oneDNN and processors with which results are wrong. onednn.c calls it before
+ * oneDNN is used.
  */
 #include <math.h>
 #include <stdio.h>

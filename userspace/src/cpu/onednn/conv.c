@@ -61,7 +61,8 @@ struct conv {
 	const struct onednn *dnn;
 	struct cpu_conv shape;
 	struct cpu_as_conv as; /* a product as a convolution */
-	bool flat; /* whether a 1x1 convolution has no strides, so that all pixels are one row */
+	/* whether it is 1x1 without strides and padding: for oneDNN all pixels are then one row */
+	bool flat;
 	bool has_bias;
 	const struct ir_integer_attrs *integer; /* NULL: float32 */
 	bool filter_unsigned; /* whether the filter is uint8 with zero point 128 */
@@ -212,7 +213,7 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 
 /*
  * Keeps the layout of the filter that the first primitive chooses. Returns 0, or -1 when form.c
- * does not know this layout.
+ * does not know this layout, or oneDNN fails.
  */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {

@@ -24,8 +24,8 @@
 #define CALLS	 4
 #define MIN_ROWS 64
 /*
- * COLUMNS: the number of columns of a call is a multiple of this. MAX_PARTS: the most calls that
- * divide the columns.
+ * COLUMNS: where columns are divided, their number in each call but the last is a multiple of this.
+ * MAX_PARTS: the most calls that divide the columns.
  */
 #define COLUMNS	  64
 #define MAX_PARTS 8
@@ -107,7 +107,7 @@ static void finish(const struct run *run, const struct form *form, float *c)
 		finish_line(run, c, lines * mm->n);
 }
 
-/* The position in the result at which a call begins. */
+/* The position in the result at which a call begins, and its second matrix. */
 struct place {
 	int64_t column, row, at; /* at: offset of the first result of the call's first matrix */
 	const void *b;
@@ -349,7 +349,7 @@ static void divide(struct matmul *mm, int64_t part_work)
 	if (mm->constant) {
 		int64_t rows = mm->m < MIN_LINES ? MIN_LINES : mm->m;
 
-		/* The time to read the matrix is about that of MIN_LINES rows. */
+		/* Reading the matrix takes about as long as multiplying MIN_LINES rows with it. */
 		calls = rows * mm->n * mm->k / (part_work / 2);
 		calls = calls > MAX_PARTS ? MAX_PARTS : calls > 1 ? calls : 1;
 		mm->columns = (mm->n + calls * COLUMNS - 1) / (calls * COLUMNS) * COLUMNS;

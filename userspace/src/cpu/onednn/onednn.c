@@ -57,7 +57,7 @@ static const char *find_functions(void *handle)
  */
 #define ROOM_BYTES (128 * CPU_MIB)
 
-static char absent[512]; /* why oneDNN is not loaded, although no self-test failed */
+static char absent[512]; /* why oneDNN is not used, unless it failed the self-test */
 const char *cpu_onednn_absent = absent;
 
 /* Opens oneDNN and finds its functions. Returns false, with the reason in `absent`, on failure. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The layer on oneDNN: convolutions in channels-last layout, and products; in float32, and on 8-bit
- * integers with constant operands. The library is not linked, but loaded when the first node needs
- * it, since loading takes milliseconds. By default oneDNN divides work among OpenMP's threads; here
- * every call uses one thread, and the work of a node is cut into slices that the pool's threads
- * take. The slices depend on shapes only, so that results do not depend on the number of threads.
+ * integers with a constant second operand. The library is not linked, but loaded when it is first
+ * needed, since loading takes milliseconds. By default oneDNN divides work among OpenMP's threads;
+ * here every call uses one thread, and the work of a node is cut into slices that the pool's
+ * threads take. The slices depend on shapes only, so that results do not depend on the number of
+ * threads.
  */
 #ifndef WNN_CPU_ONEDNN_H
 #define WNN_CPU_ONEDNN_H
@@ -117,8 +118,10 @@ bool onednn_sums_are_right(const struct onednn *dnn, const struct cpu_conv *conv
 bool onednn_floats_are_right(const struct cpu_conv *conv);
 
 /*
- * Plan a product of matrices, and a convolution or a product with a constant matrix; NULL when
- * oneDNN does not take the node. Unlike the functions of kernels.h they need no self-test before.
+ * onednn_matmul_plan() plans a float32 product; it takes one with a constant matrix only if that
+ * has more elements than the rows and results together. onednn_conv_plan() plans a convolution or a
+ * product with a constant matrix. NULL: oneDNN does not take the node, or memory ran out. Unlike
+ * the functions of kernels.h they need no self-test before.
  */
 struct cpu_plan *onednn_matmul_plan(const struct onednn *dnn, const struct cpu_context *cpu,
 				    const struct ir_node *node);
