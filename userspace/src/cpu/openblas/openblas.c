@@ -22,7 +22,7 @@ struct openblas openblas;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 
-/* Returns the number of threads that OpenBLAS will start. */
+/* Returns the number of threads that OpenBLAS will use, with the calling one. */
 static uint64_t own_threads(void)
 {
 	const char *wanted = getenv("OPENBLAS_NUM_THREADS");

@@ -11,10 +11,10 @@
 #include "cpu/openblas/openblas.h"
 
 /*
- * MAX_PARTS: the most slices of a product; MIN_PART: the least rows or columns of a slice. The
- * division depends on the shape alone: OpenBLAS chooses kernels by the sizes of a call, and results
- * must not depend on the number of threads. Slices are few and wide, since OpenBLAS copies the
- * other matrix for each.
+ * MAX_PARTS: the most slices of a product; MIN_PART: the least rows or columns of each slice but
+ * the last. The division depends on the shape alone: OpenBLAS chooses kernels by the sizes of a
+ * call, and results must not depend on the number of threads. Slices are few and wide, since
+ * OpenBLAS copies the matrix that is not divided for each of them.
  */
 #define MAX_PARTS 8
 #define MIN_PART  256
