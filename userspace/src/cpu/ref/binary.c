@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reference kernels for functions of two or three broadcast operands: slow, obvious, in double. */
+/*
+ * Reference kernels for functions of two or three broadcast operands: slow and obvious; floats are
+ * computed in double, integers in 64 bits.
+ */
 #include <math.h>
 
 #include "cpu/element.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference kernels for quantisation by blocks. */
+/* Reference kernels for quantisation by blocks, and for functions of quantised integers. */
 #include <math.h>
 
 #include "cpu/element.h"
@@ -7,8 +7,8 @@
 
 /*
  * Returns x / scale as an integer. The quotient is rounded to float32 first, as a division of
- * float32 numbers rounds it, so that all back ends have the same ties; quotients of float16 numbers
- * that are no ties are too far from ties to become one. NaN counts as 0.
+ * float32 numbers rounds it, so that all back ends have the same ties; a quotient of float16
+ * numbers that is no tie is too far from ties to become one. NaN counts as 0.
  */
 static double quotient(double x, double scale)
 {

@@ -14,12 +14,13 @@ struct cpu_recurrent {
 	bool lstm;
 	int64_t steps, batch, input, hidden, directions;
 	int64_t gates; /* number of gates: 1 (plain), 3 (gru) or 4 (lstm) */
-	/* NULL when absent. The first axis of all but x is the direction. */
+	/* NULL when absent. The first axis of all these but x is the direction. */
 	const void *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole, *hidden_state,
 		*cell_state;
 	const int32_t *lengths;
 	void *last_hidden, *last_cell, *sequence;
-	int gate[4]; /* position of each gate in the weights: z, r, n, or i, o, f, g */
+	/* position in the weights of the gates z, r, n (gru) or i, o, f, g (lstm), in this order */
+	int gate[4];
 };
 
 static inline const void *cpu_optional(const struct ir_node *node, const void *const *in,

@@ -225,7 +225,7 @@ void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const 
 	}
 }
 
-/* Whether the k-th element of a row comes before the element `at`; two elements never tie. */
+/* Whether element k of a row comes before its element `at`; two elements never tie. */
 static bool comes_before(const struct ir_node *node, const void *in, const struct group *g,
 			 int64_t k, int64_t at)
 {
@@ -245,8 +245,8 @@ static bool comes_before(const struct ir_node *node, const void *in, const struc
 }
 
 /*
- * Finds the first k elements of each row, in the order of the results, and their indices: each
- * result is the element that comes first among those that come after the previous result.
+ * Finds the indices of the first k elements of each row: each result is the index of the element
+ * that comes first among those that come after the element of the previous result.
  */
 void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts the sum of an integer product to an 8-bit result, by the formulas of ir/ops.def. */
+/*
+ * Converts the sum of an integer product, or of a window of a pool, to an 8-bit result, by the
+ * formulas of ir/ops.def.
+ */
 #ifndef WNN_CPU_REQUANTIZE_H
 #define WNN_CPU_REQUANTIZE_H
 
