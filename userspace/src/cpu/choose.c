@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Says which kernel computes a node. Each operator has a list of kernels, in the order in which
- * they are asked. The first kernel takes the node that can compute it (it does not refuse) and is
- * not slower than a later one (it does not lose). The last kernel is the reference, which takes
- * every node.
+ * they are asked. The node is for the first kernel that can compute it (it does not refuse) and is
+ * not slower than a later one (it does not lose), unless that is a kernel of oneDNN and makes no
+ * plan. The last kernel is the reference, which takes every node.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
 	/*
-	 * The next two stand above with .loses, too. Here they have none: they take nodes that no
-	 * kernel of oneDNN takes.
+	 * The next two kernels are above as well, with .loses. Here they have none: they take nodes
+	 * that no kernel of oneDNN takes.
 	 */
 	{ "cpu/conv-depthwise", REFUSES(depthwise), PLAN(depthwise) },
 	{ "cpu/conv-packed", REFUSES(conv_packed), PLAN(conv_packed) },

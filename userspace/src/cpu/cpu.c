@@ -15,15 +15,15 @@
 #define DEFAULT_CACHE (256 << 10)
 #define PART_WORK     (2 << 20)
 /*
- * The least multiplications per element from which on channels-last layout makes a graph faster:
- * convolutions take at least a tenth less time in it, on oneDNN or on our own tiles, and moving an
- * element takes the time of some 40 multiplications.
+ * The least multiplications per moved element from which on channels-last layout makes a graph
+ * faster: convolutions take at least a tenth less time in it, on oneDNN or on our own tiles, and
+ * moving an element takes the time of some 40 multiplications.
  */
 #define CHANNELS_LAST_WORK 400
 
 /*
- * Returns half of the size of the second-level cache: the other half is for data that is read or
- * written once.
+ * Returns half of the size of the second-level cache, or of DEFAULT_CACHE if that is larger: the
+ * other half is for data that is read or written once.
  */
 static int64_t cache_bytes(void)
 {

@@ -19,7 +19,8 @@ struct cpu_context; /* thread pool and scratch memory; only one thread at a time
 struct cpu_plan;
 struct cpu_simd; /* a level of vector instructions (cpu/simd/simd.h) */
 
-struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
+/* @threads: 0 is one for each CPU that the caller may run on. Returns NULL when out of memory. */
+struct cpu_context *cpu_context_create(unsigned int threads);
 void cpu_context_destroy(struct cpu_context *cpu);
 
 /*
@@ -40,8 +41,8 @@ bool cpu_supports(const struct ir_node *node);
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
 /*
- * Returns a sentence that says why the context's layer is not used although its library was loaded;
- * NULL when the layer is used, or its library was not loaded.
+ * Returns a sentence that says what the self-test found wrong with the library of the context's
+ * layer, which is then not used; NULL when it found nothing, or did not run.
  */
 const char *cpu_complaint(const struct cpu_context *cpu);
 
@@ -72,15 +73,15 @@ struct cpu_description {
 void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d);
 
 /*
- * Returns the least number of multiplications per element from which on channels-last layout makes
+ * Returns from how many multiplications per element that has to be moved channels-last layout makes
  * the convolutions of a graph faster; 0: it never does. Loads oneDNN when the context's layer is
  * oneDNN.
  */
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph);
 
 /*
- * Returns the name of the layout of packed operands, valid as long as the context. Kernels must not
- * read operands that were packed under another name.
+ * Returns the name of the layout of packed operands, valid until the context is destroyed or its
+ * layer or level changes. Kernels must not read operands that were packed under another name.
  */
 const char *cpu_pack_form(struct cpu_context *cpu);
 
@@ -114,7 +115,7 @@ uint32_t cpu_plan_version(const struct cpu_plan *plan);
  */
 void cpu_plan_explain(const struct cpu_plan *plan, char *text, size_t size);
 /*
- * cpu_plan_fuse - fuse a planned node with @next, which alone reads its result
+ * cpu_plan_fuse - fuse a planned node with @next, the only node that reads its result
  *
  * @next adds a value of equal shape, is a convolution, or is a function of integers. The fused node
  * has the operands of the first node and then the other operands of @next; its result is that of
@@ -125,7 +126,8 @@ bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
 /*
  * Plans a node, like cpu_plan_create(), with a kernel for which cpu_plan_arrange() may be called.
  * The kernel need not be the fastest one for dense operands. Returns NULL when the kernel of the
- * node takes dense operands only, or when memory ran out.
+ * node takes dense operands only, when a product is faster with dense copies of its operands, or
+ * when memory ran out.
  */
 struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*

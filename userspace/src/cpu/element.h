@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Elements and shapes for the reference kernels: every value passes through double (floats) or
- * 64-bit integers, and is rounded or wrapped once when it is stored.
+ * Elements and shapes for the reference kernels: every computed value passes through double
+ * (floats) or 64-bit integers, and is rounded or wrapped when it is stored.
  */
 #ifndef WNN_CPU_ELEMENT_H
 #define WNN_CPU_ELEMENT_H
@@ -131,8 +131,8 @@ static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_
 }
 
 /*
- * Compares integers of one type. Returns a number below 0, 0, or a number above 0. uint64 needs the
- * unsigned order.
+ * Compares integers of one type. Returns a number below 0 if a < b, 0 if they are equal, else a
+ * number above 0. uint64 needs the unsigned order.
  */
 static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 {

@@ -73,21 +73,21 @@ struct cpu_product {
 };
 
 /*
- * Loads OpenBLAS if it is not loaded yet, for kernels with the member blas. Returns -1
- * with a sentence in *err when OpenBLAS cannot be loaded.
+ * Loads OpenBLAS if it is not loaded yet, for kernels with the member blas. Returns 0, or -1 with a
+ * sentence in *err when OpenBLAS cannot be loaded.
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
 /*
- * Computes a product with OpenBLAS, divided among the threads: sgemm, or sgemv when the result is
- * one row.
+ * Computes a product with OpenBLAS, divided among the threads if it is large: sgemm, or sgemv when
+ * the result is one row.
  */
 void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);
 
 /*
- * Computes a product like cpu_sgemm(), but on the calling thread, for products that are items of
- * the thread pool. Between cpu_blas_enter() and cpu_blas_leave() OpenBLAS uses one thread; the last
- * caller to leave restores the process's own setting.
+ * cpu_blas_multiply() computes a product like cpu_sgemm(), but on the calling thread, for products
+ * that are items of the thread pool. Between cpu_blas_enter() and cpu_blas_leave(), which enclose
+ * its calls, OpenBLAS uses one thread; the last caller to leave restores the process's own setting.
  */
 void cpu_blas_enter(void);
 void cpu_blas_leave(void);

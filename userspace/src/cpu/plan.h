@@ -77,8 +77,8 @@ struct cpu_plan {
 struct cpu_plan *cpu_choose(const struct cpu_ask *ask);
 
 /*
- * Returns the plan of the kernel of that name, also where another kernel would be faster; NULL when
- * the kernel cannot compute the node, or with *ask->err as for cpu_choose().
+ * Returns the plan of the first kernel of that name that can compute the node, also where another
+ * kernel would be faster; NULL when there is none, or with *ask->err as for cpu_choose().
  */
 struct cpu_plan *cpu_choose_named(const struct cpu_ask *ask, const char *name);
 /*
@@ -92,7 +92,7 @@ struct cpu_plan *cpu_choose_reference(const struct cpu_ask *ask);
 struct cpu_ask cpu_ask_for(const struct cpu_context *cpu, const struct ir_node *node,
 			   unsigned int use);
 
-/* Returns a plan that keeps nothing but its packed operand; NULL when memory ran out. */
+/* Returns a plan without state of its own; NULL when memory ran out. */
 struct cpu_plan *cpu_plan_simple(size_t packed_bytes,
 				 int (*pack)(const struct cpu_plan *plan, const void *from,
 					     void *to, struct wnn_error *err),

@@ -16,14 +16,16 @@ struct cpu_tuning {
 	 */
 	bool tiles;
 	/*
-	 * Rows and columns of a product with a constant matrix: fewer rows are limited by the time
-	 * to read the matrix; with fewer columns, and fewer than the matrix has rows, oneDNN is as
-	 * fast.
+	 * The least rows and columns of a product with a constant matrix: with fewer rows, reading
+	 * the matrix takes most of the time; with fewer columns, and fewer than the matrix has
+	 * rows, oneDNN is as fast.
 	 */
 	int64_t min_rows, min_columns;
 	/*
-	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and
-	 * few input channels, or few pixels of the result with a filter of many elements.
+	 * Convolutions that take 4 to 13 % less time on the kernel conv-packed than on oneDNN: at
+	 * least window_results output channels and min_window_pixels pixels of the result; and at
+	 * most few_channels input channels, or at most max_window_pixels pixels of the result with
+	 * a filter of at least large_filter elements.
 	 */
 	int64_t window_results, few_channels, min_window_pixels, max_window_pixels, large_filter;
 	/*
