@@ -31,16 +31,16 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
 /*
- * Returns how many elements lie between pixels of the result of a convolution in channels-last
- * layout, of which @strides has the strides; 0: its pixels are not evenly spaced, or their channels
- * not contiguous.
+ * Returns the distance in elements from one pixel to the next in the result of a convolution in
+ * channels-last layout, of which @strides has the strides; 0: its pixels are not evenly spaced, or
+ * their channels not contiguous.
  */
 int64_t cpu_conv_pitch(const struct ir_node *node, const int64_t *strides);
 
 /* Sets the strides of the filter in elements: output channel, input channel, row, column. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
-/* Whether a product has no bias, or a bias of one number for each column. */
+/* Whether a product has no bias, or a bias of one number for each column, without a factor. */
 bool cpu_matmul_bias_is_plain(const struct ir_node *node);
 /* Adds a bias of the type and shape `type`, which is broadcast, to the result of a product. */
 void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
@@ -53,8 +53,8 @@ int64_t cpu_matmul_repeats(const struct ir_node *node);
 
 /*
  * A matrix product as a 1x1 convolution: the rows of `a` are the pixels of an nhwc image.
- * cpu_matmul_as_conv() returns false when `b` is not one matrix for all rows, or the bias not one
- * number for each column. `conv` points to the other members, so that the structure must not be
+ * cpu_matmul_as_conv() returns false for the reasons that cpu_matmul_no_conv() gives, such as
+ * several matrices `b`. `conv` points to the other members, so that the structure must not be
  * copied.
  */
 struct cpu_as_conv {
@@ -128,12 +128,13 @@ struct cpu_planes {
 /* Returns the bytes that cpu_planes_init() needs for its tables. */
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
 /*
- * Computes the members of @planes that the caller has not set: it sets `fill`, and in, out, taps,
- * stride, dilation and pad of both axes. @lines: output rows of a block.
+ * Computes the members of @planes that the caller has not set; the caller sets `fill`, and in, out,
+ * taps, stride, dilation and pad of both axes. @lines: output rows of a block.
  */
 void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
 /*
- * Fills the padding of the planes `to` for output rows from `row` on; it is equal for all channels.
+ * Fills the padding of the planes `to` for output rows from `row` on. All channels have the same
+ * padding.
  */
 void cpu_planes_pad(const struct cpu_planes *planes, int64_t row, float *to);
 /*

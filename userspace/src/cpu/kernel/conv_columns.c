@@ -21,7 +21,8 @@ struct columns {
 	struct cpu_planes planes;
 	int64_t plane; /* pixels of a channel of the result */
 	int64_t step;  /* depth of a step of the sum */
-	int64_t *at;   /* [step]: offset of each row of B in the image or the planes */
+	/* [step]: offset in the image, or in the planes, of each row of the matrix of windows */
+	int64_t *at;
 	struct cpu_split panels;
 	struct cpu_split shares;
 	int64_t together;      /* panels whose filters for a step stay in the cache */
@@ -113,7 +114,7 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 	return item;
 }
 
-/* One step of the sum: `depth` rows of B from row k0 on. */
+/* One step of the sum: `depth` rows of the matrix of windows from row k0 on. */
 struct step {
 	int64_t k0, depth;
 	struct cpu_pack pack;
@@ -165,8 +166,8 @@ static void partial_tile(const struct columns *c, struct cpu_tile *tile, int64_t
 }
 
 /*
- * Multiplies one packed tile of n columns, from column `first` of the block on, with the panels up
- * to `end`.
+ * Multiplies one packed tile of n columns, from column `first` of the block on, with the panels
+ * from `panel` to before `end`.
  */
 static void multiply(const struct columns *c, const struct item *item, const struct step *step,
 		     int64_t panel, int64_t end, int64_t first, int64_t n, const float *packed)

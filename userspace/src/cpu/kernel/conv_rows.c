@@ -2,7 +2,7 @@
 /*
  * Dense convolution with pixels as rows of the product and output channels as columns: nhwc images,
  * and nchw images that are too small to fill vectors with their rows. Each block of pixels reads
- * the filter once; its windows are gathered DEPTH elements at a time. conv.c calls it.
+ * the filter once; its windows are gathered DEPTH elements at a time. conv.c and matmul.c call it.
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/kernel/tile_product.h"

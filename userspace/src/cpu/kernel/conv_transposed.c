@@ -3,7 +3,7 @@
  * Computes transposed convolutions as matrix products: the filter, with one row for each tap of an
  * output channel, times the pixels of the input. Each row of the product is then added to the
  * output pixels that its tap reaches. An output pixel sums its taps in the same order for any block
- * size. conv.c calls it.
+ * size. conv.c has cpu_conv_transposed_refuses().
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/kernel/kernels.h"

@@ -48,7 +48,7 @@ struct map {
 	const struct ir_node *node;
 	const float *a, *b;
 	float *y;
-	/* has the operand RESULT only if the result has strides of its own */
+	/* has the operand RESULT only after a call of cpu_plan_arrange() */
 	const struct cpu_walk *walk;
 };
 

@@ -107,7 +107,7 @@ static int8_t *pack_elements(const struct dots *d, const uint8_t *from, int64_t 
 	return to;
 }
 
-/* Packs a block, of pairs one vector of columns after the other. */
+/* Packs a block; at a level with pairs, one vector of columns after the other. */
 static void pack_block(const struct dots *d, const uint8_t *from, int64_t block, int8_t *to,
 		       int32_t *sums)
 {
@@ -349,8 +349,8 @@ static void finish_real(const struct run *run, const int32_t *sums, const struct
 }
 
 /*
- * Computes the fused node from a tile of bytes, the results of this node, and stores its results at
- * `out`.
+ * Computes the fused node from a tile of bytes, which are the results of this node, and stores the
+ * results of the fused node at `out`.
  */
 static void finish_bytes(const struct run *run, const uint8_t *bytes, const struct cpu_dots *t,
 			 char *out)

@@ -35,8 +35,8 @@ struct dots {
 	int64_t taps, depth; /* taps that the kernel reads, and bytes of a tap */
 	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
 	/*
-	 * Output pixels of a depthwise convolution that one vector has: several when BLOCK is a
-	 * multiple of the channels and the stride is 1, else 1.
+	 * Output pixels of a depthwise convolution that share a block: several when BLOCK is a
+	 * multiple of the channels and the stride along rows is 1, else 1.
 	 */
 	int64_t fold;
 	int64_t tap_step[2]; /* bytes from one row, and from one column, of taps to the next */
@@ -72,7 +72,7 @@ struct run {
 	struct cpu_integers after;
 	bool tame; /* whether tiles can compute the fused node: see cpu_integers_are_tame() */
 	const uint8_t *other;
-	int64_t shares, per_share; /* pixels of a share */
+	int64_t shares, per_share; /* number of shares of the pixels; pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */
 	/* as in struct cpu_dots: tiles prefetch the next group; 0: they do not */
 	int64_t spread;
@@ -106,7 +106,7 @@ struct pixel {
 	int64_t image, row, column;
 };
 
-/* Returns the pixel of the input that a tap reads for an output pixel. */
+/* Returns what a tap reads for an output pixel: a pixel of the input, or of the padding. */
 static inline const uint8_t *tap_at(const struct run *run, const struct pixel *p, int64_t kh,
 				    int64_t kw)
 {

@@ -2,7 +2,8 @@
 /*
  * Fast matrix products for float32. A constant matrix is packed, and the product runs as a 1x1
  * convolution with it as the filter and the rows of the other operand as pixels. For computed
- * matrices OpenBLAS multiplies the matrices of a batch; bias and activation follow.
+ * matrices OpenBLAS multiplies the matrices of a batch, or our own loops when the first ones have
+ * a single row; bias and activation follow.
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/element.h"
@@ -139,7 +140,7 @@ static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
 bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 {
 	const struct ir_type *y = &node->results[0]->type;
-	/* Operand 2 of a QMATMUL is a scale; its bias always has one number per column. */
+	/* Operand 2 of a QMATMUL is a scale; every bias of a QMATMUL counts as plain. */
 	uint32_t at = node->op == IR_OP_WMATMUL ? 4 : 2;
 	const struct ir_value *bias =
 		node->op != IR_OP_QMATMUL && node->num_operands > at ? node->operands[at] : NULL;
@@ -151,7 +152,8 @@ bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 }
 
 /*
- * Whether all rows are multiplied with one matrix, and the bias, if any, has one number per column.
+ * Whether there are several rows, all of them multiplied with one matrix, and the bias, if any, has
+ * one number per column.
  */
 static bool packable(const struct ir_node *node)
 {

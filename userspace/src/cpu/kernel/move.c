@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast movement of elements of every type: runs that are contiguous on both sides are copied with
- * memcpy().
+ * Fast movement of elements of 8 bits and more: runs that are contiguous on both sides are copied
+ * with memcpy().
  */
 #include "cpu/element.h"
 

@@ -201,8 +201,8 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 }
 
 /*
- * Whether a sum overflowed float32. The reference then computes the node: the root or average may
- * still be finite.
+ * Whether a sum may have overflowed float32. The reference then computes the node: the root or
+ * average may still be finite.
  */
 static bool overflown(const struct pool *p, int64_t results)
 {

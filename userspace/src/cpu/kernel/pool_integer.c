@@ -14,8 +14,8 @@ struct pool {
 	const uint8_t *x;
 	uint8_t *y;
 	/*
-	 * For averages: attributes, the type of the result and the factor of averages; for nhwc,
-	 * also memory of each thread for the sums of the channels of one pixel.
+	 * For averages: attributes, the type of the result and the scale by which averages are
+	 * divided; for nhwc, also memory of each thread for the sums of the channels of one pixel.
 	 */
 	const struct ir_qpool_attrs *average;
 	enum ir_dtype to;

@@ -146,7 +146,8 @@ static void quantize_chunk(const struct run *r, const struct chunk *c, int64_t a
 
 /*
  * Dequantises a chunk. Differences of integers of at most 8 bits are exact in float, and so are
- * their products with a scale of float16; others are exact in double. The product is rounded once.
+ * their products with a scale of float16, so that results are rounded once. Differences of 32-bit
+ * integers are exact in double, in which their products are computed.
  */
 static void dequantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
 {

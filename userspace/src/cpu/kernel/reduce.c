@@ -310,7 +310,7 @@ static const float *optional(const struct ir_node *node, const void *const *in, 
 	return node->num_operands > operand ? in[operand] : NULL;
 }
 
-/* Returns the axes of one vector as a mask; for batchNormalization, those after attrs->axis. */
+/* Returns the axes of one row as a mask; for batchNormalization, those after attrs->axis. */
 static uint32_t line_axes(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;

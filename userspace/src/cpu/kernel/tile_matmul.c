@@ -15,7 +15,7 @@
 #include "cpu/kernel/kernels.h"
 #include "cpu/tuning.h"
 
-/* Rows of an item when there are too few panels for the threads. */
+/* The most rows of an item when there are too few panels for the threads. */
 #define SLICE_ROWS 192
 
 struct matmul {

@@ -30,8 +30,8 @@ static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 #define CPU_ITEMS 4
 
 /*
- * Returns the number of panels of an item for which the busiest thread has the fewest panels; the
- * largest such number.
+ * Returns the number of panels of an item, with which each thread has about CPU_ITEMS items or
+ * more, for which the busiest thread has the fewest panels; the largest such number.
  */
 int64_t cpu_tile_share(int64_t panels, unsigned int threads);
 

@@ -35,8 +35,8 @@
 #define LARGE_IMAGE 4
 #define MIN_LINE    24
 /*
- * Slices of a fused depthwise convolution per thread. At the begin of each slice, pixels above it
- * are computed again.
+ * Slices of a fused depthwise convolution per thread. At the beginning of each slice, pixels of the
+ * slice above it are computed again.
  */
 #define WINDOW_SLICES 16
 
@@ -475,7 +475,10 @@ static bool is_flat(const struct cpu_conv *g)
 	       g->kw == 1 && !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/* Sets the shape of a convolution or product; false when it is neither with a constant matrix. */
+/*
+ * Sets the shape of a node; false when it is neither a convolution nor a product that
+ * cpu_matmul_as_conv() takes.
+ */
 static bool set_shape(struct tile_rows *l, const struct ir_node *node)
 {
 	if (node->op == IR_OP_CONV)

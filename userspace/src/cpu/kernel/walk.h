@@ -89,7 +89,7 @@ static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t
 
 /*
  * cpu_walk_at() returns the offset of operand k for element i; cpu_walk_step() returns its step
- * along a row, 0 or 1.
+ * along a row: 0 or 1, unless the caller changed strides.
  */
 static inline int64_t cpu_walk_at(const struct cpu_walk *w, int k, int64_t i)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products with weights of 4 or 8 bits that weights_matmul.c does not take: the weights
- * become floats completely before the product.
+ * Matrix products with integer weights that weights_matmul.c does not take: all weights become
+ * floats before the product.
  */
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * The transforms before and after them turn infinities into NaN, also in results that do not depend
  * on them, and may overflow where the convolution does not. So, when a result is not finite, a
  * kernel that packs nothing computes the node again, with the original filter, which unpack()
- * restores from the packed one.
+ * restores, up to rounding, from the packed one.
  */
 #include "cpu/kernel/winograd.h"
 
@@ -24,9 +24,9 @@
 
 #define POINTS 16
 /*
- * CHUNK_BYTES: bytes of the transformed pixels and products of a chunk of tiles; MIN_CHUNK and
- * MAX_CHUNK: limits of its number of tiles. Chunks depend on the shape and on these numbers alone,
- * so that bits do not depend on threads.
+ * CHUNK_BYTES: bytes of the transformed pixels and products of a chunk of tiles; the most tiles of
+ * a chunk are as many as have these bytes, but from MIN_CHUNK to MAX_CHUNK. Chunks depend on the
+ * shape and on these numbers alone, so that bits do not depend on threads.
  */
 #define CHUNK_BYTES (512 << 10)
 #define MIN_CHUNK   64
@@ -210,7 +210,7 @@ static void activate_tiles(const struct run *run, int64_t first, int64_t count)
 	}
 }
 
-/* Computes the results of tiles from their products, m. @step: the products of a point. */
+/* Computes the results of tiles from their products, m; points are @step floats apart. */
 static void gather_tiles(struct run *run, int64_t first, int64_t count, int64_t step,
 			 const float *m, float *outside)
 {

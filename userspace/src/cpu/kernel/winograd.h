@@ -46,16 +46,16 @@ struct cpu_winograd_products {
 };
 
 /*
- * Fills in @products and returns 0, or returns 0 with @products unchanged when our own tiles are
- * faster; -1: it failed.
+ * Fills in @products and returns 0, or returns 0 with @products unchanged when the library has no
+ * fast function for them; -1: it failed.
  */
 typedef int (*cpu_winograd_make_fn)(const void *library, const struct cpu_winograd_shape *shape,
 				    struct cpu_winograd_products *products);
 
 /*
  * Plans a node for which cpu_winograd_refuses() returns NULL, with the products of a library. @make
- * NULL: products are computed on our own tiles. Returns NULL when our own tiles are faster, or when
- * out of memory.
+ * NULL: products are computed on our own tiles. Returns NULL when the library has no fast function
+ * for the products or fails, or when out of memory.
  */
 struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_fn make,
 				   const void *library);
