@@ -12,8 +12,8 @@
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
- * Steps of a partial sum. Partial sums are added at the end: the rounding error grows with the
- * number of terms that are added to one sum.
+ * Steps of a partial sum. The partial sums are added up apart from it: the rounding error grows
+ * with the number of terms that are added to one sum.
  */
 #define RUN 128
 

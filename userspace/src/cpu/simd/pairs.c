@@ -170,7 +170,7 @@ INLINE __m256i shorts_after(const struct constants *c, const __m256i sum[2], con
 		function(c, scaled(sum[1], scale + 8), addend, _mm256_unpackhi_epi16(wide, none)));
 }
 
-/* Stores the results of one row's sums, as bytes or, of a raw tile, as they are. */
+/* Stores the results of all rows for one strip as bytes, two rows at a time. */
 INLINE void store_rows(const struct cpu_dots *t, int strip, __m256i (*const sums)[BLOCK][2],
 		       const struct ends *ends, const struct constants *c)
 {
@@ -249,7 +249,7 @@ INLINE sums_t sum_of(sums_t sum, sums_t a, sums_t b)
 #else
 typedef __m256i sums_t;
 
-/* These three do as those above. */
+/* These three functions do with AVX2 what those above do with AVX-512. */
 INLINE sums_t weights_of(const int8_t *weights)
 {
 	return widened(weights);
@@ -408,11 +408,11 @@ INLINE void add_taps(__m256i sum[2], __m256i a, __m256i b, __m256i low, __m256i 
 	sum[1] = _mm256_add_epi32(sum[1], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), high));
 }
 
-#define MAX_TAPS 32 /* taps whose weights are widened once for all pixels */
+#define MAX_TAPS 32 /* the most taps whose weights are widened once for all pixels */
 
 /*
- * Computes up to 16 channels, from `from` on, of all pixels: n of them. @taps: their even number,
- * at most MAX_TAPS, which is a constant in the instances for common windows.
+ * Computes n channels, at most 16, from `from` on, of all pixels. @taps: the number of taps,
+ * rounded up to an even one, at most MAX_TAPS; it is a constant in the instance for 3x3 windows.
  */
 INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n, const bool flips,
 		     const int taps)

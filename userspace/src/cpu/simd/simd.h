@@ -114,8 +114,8 @@ struct cpu_finish {
 
 /*
  * Up to 64 channels of `count` pixels of a depthwise convolution of bytes in channels-last layout.
- * Taps are read as in cpu_dots; x and step have a multiple of 4 entries. Weights, scale and bias
- * are in the order of cpu_dot_channel() for four vectors.
+ * Bytes and weights are multiplied as in cpu_dots; x and step have a multiple of 4 entries.
+ * Weights, scale and bias are in the order of cpu_dot_channel() for four vectors.
  */
 struct cpu_channel_dots {
 	const uint8_t *const *x; /* for each tap, the channels that the first pixel reads */
@@ -233,7 +233,11 @@ struct cpu_pixels {
  * last integer of a block are ignored.
  */
 struct cpu_weights {
-	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
+	/*
+	 * [depth][columns]; with nibbles [depth / block][block / 8, rounded up][columns][4], in
+	 * bytes
+	 */
+	const int8_t *q;
 	bool nibbles;	 /* whether weights have 4 bits */
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
@@ -368,8 +372,8 @@ struct cpu_simd {
 		       int64_t pixels, int64_t n);
 	/*
 	 * Functions that compute a tile of integer products, by its vectors of columns (1 to 4) and
-	 * the number of its rows (1 to dot_rows[]). All others are NULL, and all of them where the
-	 * processor has no dot products of bytes.
+	 * the number of its rows (1 to dot_rows[]). All others are NULL, and all of them at a level
+	 * without such functions, such as base.
 	 */
 	cpu_dots_fn dots[5][CPU_DOT_ROWS + 1];
 	void (*channel_dots)(const struct cpu_channel_dots *dots);

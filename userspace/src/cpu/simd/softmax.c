@@ -57,7 +57,7 @@ static struct powers powers_of(float max)
 typedef double dvec __attribute__((vector_size(4 * LANES), may_alias));
 typedef float half_vec __attribute__((vector_size(4 * HALF), may_alias, aligned(4)));
 
-/* Adds the elements of v to the sum: few numbers are added in float32, long sums in double. */
+/* Adds the elements of v to the sum. Callers may add a few numbers in float32 before. */
 static inline void add_to(dvec sum[2], vec v)
 {
 #if defined(__AVX512F__)
