@@ -27,7 +27,8 @@ struct search {
 	struct run_compiled *c;
 	const bool *on_npu;
 	uint32_t *of_value; /* [value id]: the branch that contains all uses so far, or NO_USE */
-	uint32_t *first_of; /* [value id]: the last branch that was made of this condition, or 0 */
+	/* [value id]: the first branch in the list of this condition, which was made last; or 0 */
+	uint32_t *first_of;
 	size_t room;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compiles an optimised graph for a device: divides it into steps, compiles the programs of the
- * NPU, plans the CPU's nodes, and gives memory to each value that several steps use. The API
- * calls run_compile() when it builds a graph; store.c calls the functions that make steps for a
- * graph from a file.
+ * NPU, plans the CPU's nodes, and gives memory to each value that must be in memory. The API calls
+ * run_compile() when it builds a graph; store.c calls the functions that make steps for a graph
+ * from a file.
  */
 #include <string.h>
 

@@ -174,7 +174,7 @@ int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_err
  */
 void run_set_offsets(struct run_compiled *c, struct run_step *step);
 /*
- * Sets the offsets in the arena of values that several steps use, and of the scratch memory of
+ * Sets the offsets in the arena of values that must be in memory, and of the scratch memory of
  * programs. Returns 0 or -1.
  */
 int run_make_arena(struct run_compiled *c, struct wnn_error *err);

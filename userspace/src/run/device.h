@@ -42,8 +42,8 @@ struct run_job {
 	struct winsys_job desc;
 	uint64_t seqno;
 	/*
-	 * Called when the job has ended. When the device is lost before the job ran, @result is
-	 * NULL and *err says why.
+	 * Called when the job has ended; @err is NULL. When the device is lost before the job has
+	 * ended, @result is NULL and *err says why.
 	 */
 	void (*done)(struct run_job *job, const struct winsys_result *result,
 		     const struct wnn_error *err);
@@ -87,7 +87,7 @@ int run_device_wait_file(struct run_device *device, int file, struct wnn_error *
 
 /*
  * Returns a sync file that signals when all work that was queued before the call has ended; -1 with
- * *err. On a device without fences, the function itself waits until that work has ended.
+ * *err. On a device that has no fences or is lost, the function waits until that work has ended.
  */
 int run_device_fence(struct run_device *device, struct wnn_error *err);
 

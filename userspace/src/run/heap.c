@@ -131,8 +131,8 @@ static int wrap(struct run_heap *heap, void *map, size_t size, bool writes, stru
 }
 
 /*
- * Fills in a buffer over memory that wrap() has wrapped. *bo is destroyed after a failure. Returns
- * 0 or -1.
+ * Fills in a buffer over memory that wrap() has wrapped, and takes over @bo, also after a failure.
+ * Returns 0 or -1.
  */
 static int take_wrapped(struct run_heap *heap, struct run_buffer *buffer, struct winsys_bo *bo,
 			size_t size, const char *what, struct wnn_error *err)

@@ -21,7 +21,7 @@ struct run_block {
 	size_t count, room;
 };
 
-/* A constant that a graph reads as it is; @user tells which graph it is. */
+/* A constant that a graph reads as it is; `user` identifies the graph. */
 struct run_shared {
 	struct ir_constant *constant;
 	uint64_t hash;

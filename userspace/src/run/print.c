@@ -29,7 +29,7 @@ static void print_program(const struct run_step *step, FILE *f)
 	}
 }
 
-/* Prints all programs of the graph, with a line for each CPU node between them. Returns 0 or -1. */
+/* Prints all programs of the graph, with a line for each CPU step between them. Returns 0 or -1. */
 static int print_steps(const struct run_compiled *c, enum run_text kind, FILE *f)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {

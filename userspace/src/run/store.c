@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads compiled graphs as bytes. It stores only what the compiler has made: programs,
- * constants and packed operands. Steps, addresses and offsets are computed again from the graph, so
- * that no bytes of a file can make them wrong.
+ * Writes and reads compiled graphs as bytes: the optimised graph, where each of its nodes runs,
+ * programs, constants and packed operands. Steps, addresses and offsets are not stored but computed
+ * again from the graph, so that no bytes of a file can make them wrong.
  */
 #include "run/store.h"
 

@@ -15,8 +15,9 @@ struct run_image {
 };
 
 /*
- * Writes a compiled graph. @image: all 0 before; the caller releases it in any case, and holds the
- * compiled graph until then. Returns 0 or -1.
+ * Writes a compiled graph. @image: all 0 before, except that `graph` may have bytes of the caller,
+ * which stay in front; the caller releases it in any case, and holds the compiled graph until then.
+ * Returns 0 or -1.
  */
 int run_save(const struct run_compiled *compiled, struct run_image *image, struct wnn_error *err);
 void run_image_release(struct run_image *image);
