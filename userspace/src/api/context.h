@@ -42,7 +42,8 @@ struct WNNContextImpl {
 	WNNOpSupportLimits op_limits; /* constant as soon as the application has the context */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	struct run_device device; /* only tasks of the timeline use the device, except its heap */
+	/* only tasks of the timeline use the device, except its heap and what identifies it */
+	struct run_device device;
 	/* The members below are set when the device is opened, and constant from then on. */
 	bool accelerated;
 	const char *device_name;

@@ -2,7 +2,7 @@
 /*
  * The debug layer, which the environment variable WEBNN_DEBUG enables: it knows every object that
  * the application has, and where it was created, so that handles that are stale, or of another
- * type, are reported instead of used. When it is off, it costs one test of debug_on.
+ * type, are reported instead of used. When it is off, it costs only tests of debug_on.
  */
 #ifndef WNN_API_DEBUG_H
 #define WNN_API_DEBUG_H

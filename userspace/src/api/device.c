@@ -64,7 +64,7 @@ static int parse_number(const char *name, size_t length)
 
 /*
  * Chooses the NPU that "npu:NUMBER" names. Returns 0, or -1 with *err when the options have a path
- * of a device node, too.
+ * of a device node, too, or memory runs out.
  */
 static int choose_number(int number, struct context_config *config, struct wnn_error *err)
 {
@@ -598,8 +598,8 @@ static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws
 }
 
 /*
- * Fills in one entry for each of @count NPUs; when no NPU opens, @count is 1, and the entry says
- * why.
+ * Fills in one entry for each of @count NPUs; when there is no NPU, @count is 1, and the entry says
+ * so.
  */
 static void describe_npus(WNNDeviceInfo *infos, struct listed *texts, size_t count)
 {

@@ -109,8 +109,8 @@ static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const
 }
 
 /*
- * Checks the shape of a tensor. A dimension passes whose name has no size yet, as only inputs tell
- * it that wnnGraphComputeShapes was not given.
+ * Checks the shape of a tensor. A dimension passes if its name has no size yet: that size follows
+ * only from inputs for which wnnGraphComputeShapes was given no tensor.
  */
 static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const char *what,
 		       const uint32_t *numbers, struct wnn_error *err)

@@ -34,8 +34,9 @@ uint32_t family_names(WNNGraph graph);
  * @what: begins messages, such as: dispatch of graph "g"
  * @numbers: filled with the size of each name
  *
- * Checks that all tensors have the shapes that follow from the sizes. Returns 0, or -1 with a
- * TypeError, which names the dimension and its range.
+ * Checks that all given tensors have the types and shapes that follow from the sizes. Gives the
+ * maximum to names whose size follows from no given tensor, unless an output depends on them.
+ * Returns 0, or -1 with a TypeError.
  */
 int family_find_sizes(WNNGraph graph, const WNNTensor *tensors, const char *what, uint32_t *numbers,
 		      struct wnn_error *err);

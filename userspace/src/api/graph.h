@@ -73,14 +73,15 @@ WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct 
  * graph_build - compile a recording without named dimensions into a graph of graph_create()
  *
  * On success, the compiled graph owns the graph of the recording; the caller destroys the recording
- * in any case. Runs on the timeline's thread. Returns 0, or -1 with *err.
+ * in any case. Runs on the thread that owns the timeline. Returns 0, or -1 with *err.
  */
 int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err);
 
 /*
- * graph_create - create an empty graph with one reference; runs on the timeline's thread
+ * graph_create - create an empty graph with one reference
  *
- * graph_link() adds it to its context; graph_abandon() destroys it instead. NULL with *err.
+ * Runs on the thread that owns the timeline. graph_link() adds the graph to its context;
+ * graph_abandon() destroys it instead. NULL with *err.
  */
 WNNGraph graph_create(WNNContext context, struct wnn_error *err);
 void graph_link(WNNGraph graph);

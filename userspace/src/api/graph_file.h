@@ -38,7 +38,7 @@ struct graph_file_header {
 	uint64_t checksum; /* checksum of all members before */
 };
 
-/* Fills in the members that depend only on the library and the device. */
+/* Fills in the members that depend on the library, the device and the context's options alone. */
 void graph_file_identify(WNNContext context, struct graph_file_header *header);
 /*
  * Return the hash of the sections of a file, which begins at `file`, and the checksum of a header.

@@ -84,8 +84,8 @@ static bool is_text(const char *text, size_t size)
 }
 
 /*
- * Checks that the file was made for this library and machine, before any other part of it is used.
- * Returns 0 or -1.
+ * Checks that the file was made by this version and build of the library, before any other part of
+ * it is used. Returns 0 or -1.
  */
 static int check_kind(const struct graph_file_header *h, const struct graph_file_header *here,
 		      const char *path, struct wnn_error *err)

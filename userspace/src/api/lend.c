@@ -89,8 +89,9 @@ static int check_state(WNNTensor tensor, struct wnn_error *err)
 }
 
 /*
- * Moves a tensor on this thread. Returns 1 when it was moved; 0 when it was not, because work is
- * queued or running; -1 with *err.
+ * Moves a tensor on this thread. Returns 1 when it was moved, or the move failed, which
+ * wnnContextOnWorkDone reports, or the context was lost; 0 when nothing was done, because work is
+ * queued or running, or the device is no CPU; -1 with *err.
  */
 static int move_at_once(WNNTensor tensor, void *data, struct wnn_error *err)
 {

@@ -40,8 +40,9 @@ struct WNNTensorImpl {
 	 */
 	struct wnn_error fault;
 	/*
-	 * The data of the tensor, or its constant. Only the timeline uses them; other threads may
-	 * read whether the data is a dma-buf.
+	 * The data of the tensor, or its constant. Only the timeline uses them, except that other
+	 * threads may read whether the data is a dma-buf, end the access to a mapped dma-buf, and
+	 * take references to the constant of a tensor that is not destroyed.
 	 */
 	struct run_tensor data;
 	struct ir_constant *constant; /* a constant, whose bytes never change */

@@ -99,9 +99,9 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 
 /*
  * Writes a tensor on this thread when nothing is queued or running, because queueing would copy the
- * data, too. Returns true when the tensor was written, or the context has just been lost; true with
- * *err when the tensor cannot be written; false, with nothing done, when the caller must queue the
- * work.
+ * data, too. Returns true when the tensor was written, or writing failed, which
+ * wnnContextOnWorkDone reports, or the context has just been lost; true with *err when the tensor
+ * is destroyed or mapped; false, with nothing done, when the caller must queue the work.
  */
 static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *err)
 {
