@@ -46,7 +46,7 @@ int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_erro
  */
 const char *cpu_complaint(const struct cpu_context *cpu);
 
-/* Sets the level of vector instructions of our own kernels; the default is the best one. */
+/* Sets the level of vector instructions of our own kernels; the default is cpu_simd_best(). */
 void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
 /*

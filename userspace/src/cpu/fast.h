@@ -24,7 +24,10 @@ struct cpu_context {
 	size_t scratch_size;
 };
 
-/* Returns at least `size` bytes aligned to 64, contents undefined; NULL when out of memory. */
+/*
+ * Returns at least `size` bytes aligned to 64, contents undefined, which are valid until the next
+ * call; NULL when out of memory.
+ */
 void *cpu_scratch(struct cpu_context *cpu, size_t size);
 
 /* Rounds sizes within a block of scratch memory up to whole cache lines. */

@@ -24,9 +24,9 @@ typedef int (*cpu_node_fn)(struct cpu_context *cpu, const struct ir_node *node,
 /*
  * refuses() returns NULL when the kernel can compute the node; loses() returns NULL when no later
  * kernel of the list is faster. Otherwise they return the sentence that cpu_plan_explain() prints,
- * which begins with a subject and is about the node. Both depend on shapes, types, constants, layer
- * and level alone, and load no library. A kernel refuses no node when refuses is NULL, and loses
- * none when loses is NULL.
+ * which begins with a subject and is about the node. Both depend on the node's attributes, shapes,
+ * types and constants, on ask->packs, and on layer and level alone, and load no library. A kernel
+ * refuses no node when refuses is NULL, and loses none when loses is NULL.
  *
  * One of plan, run and reference is set. plan() makes the plan; it returns NULL when memory ran
  * out, or, with the member onednn, when the next kernel of the list has to be asked. run() and

@@ -22,7 +22,7 @@
  * expected: waking a sleeping thread takes half as long as a small operator.
  */
 #define PATIENCE_NS 100000
-/* With more threads, the kernel finds idle CPUs without keep_off_caller(). */
+/* With more threads, the operating system finds idle CPUs without keep_off_caller(). */
 #define FEW_THREADS 8
 /* Checks for work between two readings of the clock. */
 #define CLOCK_SPINS 64
@@ -178,9 +178,10 @@ static bool allow_cpu(pid_t tid, int cpu, bool allow)
 }
 
 /*
- * Keeps the woken threads off the caller's CPU: the kernel may queue a thread behind the one that
- * wakes it although another CPU is about to be idle, as when two processes alternate. The thread
- * then waits for milliseconds, the time of a whole network. Call it with the lock held.
+ * Keeps the woken threads off the caller's CPU, unless there are more than FEW_THREADS: the
+ * operating system may queue a thread behind the one that wakes it although another CPU is about to
+ * be idle, as when two processes alternate. The woken thread then waits for milliseconds, the time
+ * of a whole network. Call it with the lock held.
  */
 static void keep_off_caller(struct cpu_threads *pool)
 {

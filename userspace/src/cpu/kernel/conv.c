@@ -127,7 +127,7 @@ struct depthwise {
 	struct cpu_planes planes;
 	const float *x;
 	float *y;
-	bool is_3x3;	  /* whether the filter is 3x3 without dilation */
+	bool is_3x3;	  /* whether the filter is 3x3 without strides and dilations */
 	int64_t per_item; /* channels of an item */
 	char *scratch;
 	size_t worker_bytes;

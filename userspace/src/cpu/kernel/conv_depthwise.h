@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolutions in channels-last layout, row by row, for callers that have only some rows
- * of the input (tile_rows.c).
+ * Depthwise convolutions in channels-last layout, row by row, also for a caller that has only some
+ * rows of the input at a time (tile_rows.c).
  */
 #ifndef WNN_CPU_CONV_DEPTHWISE_H
 #define WNN_CPU_CONV_DEPTHWISE_H

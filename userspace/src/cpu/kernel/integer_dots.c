@@ -15,7 +15,7 @@
 #include "cpu/kernel/kernels.h"
 #include "util/malloc.h"
 
-#define MAX_DEPTH 32768 /* products of bytes whose sum certainly fits in 31 bits */
+#define MAX_DEPTH 32768 /* so many products of bytes certainly have a sum that fits in 31 bits */
 /*
  * Bytes of weights that stay in the second-level cache while all pixels of a share are multiplied.
  */

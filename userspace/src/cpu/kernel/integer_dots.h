@@ -74,7 +74,7 @@ struct run {
 	const uint8_t *other;
 	int64_t shares, per_share; /* number of shares of the pixels; pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */
-	/* as in struct cpu_dots: tiles prefetch the next group; 0: they do not */
+	/* see struct cpu_dots, for prefetching the next group; 0: nothing is prefetched */
 	int64_t spread;
 	char *scratch;
 	size_t worker_bytes;

@@ -15,7 +15,7 @@
 #include "cpu/element.h"
 #include "cpu/kernel/tile_product.h"
 
-/* Steps of a panel that are converted to floats at a time. */
+/* The most steps of a panel that are converted to floats at a time. */
 #define DEPTH 256
 /*
  * NEAR: floats of rows that are packed at a time; LEAST: the least rows that are packed at a time,

@@ -67,7 +67,8 @@ struct winograd {
 	/* part_bytes: filter bytes of a call; scratch_bytes: scratch memory of a thread */
 	size_t part_bytes, scratch_bytes;
 	unsigned int threads;
-	float *zeros; /* a zero for each input channel */
+	/* a zero for each channel: read as padding, and as the bias of a node without one */
+	float *zeros;
 };
 
 /* The header of the packed filter, one cache line. */

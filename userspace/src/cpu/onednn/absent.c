@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Replaces onednn.c in a library that is built without oneDNN. */
+/* Replaces the other files of this folder in a library that is built without oneDNN. */
 #include "cpu/fast.h"
 #include "cpu/onednn/kernels.h"
 

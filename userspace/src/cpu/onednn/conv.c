@@ -38,7 +38,8 @@
 #define MAX_FORMS 8
 
 struct form {
-	int64_t rows, in_rows, above, below; /* rows: result, input, padding above, below */
+	/* rows of the result and of the input; rows of padding above and below */
+	int64_t rows, in_rows, above, below;
 	dnnl_primitive_t primitive;
 	size_t scratch_bytes;
 	/* The members below are released when all workers' memories are made. */

@@ -251,7 +251,7 @@ INLINE void store_all(const struct cpu_dots *t, const int rows, const int vecs,
 		store_rows(t, r, vecs, sum + r, ends, c, how);
 }
 
-/* Stores the sums of a tile. */
+/* Stores the results of a tile, which for a raw one are its sums. */
 INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 		       __m512i (*const sum)[4])
 {

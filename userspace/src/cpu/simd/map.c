@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Functions of single elements, as plain loops that the compiler vectorises. */
+/*
+ * Functions of single elements: computed for groups of vectors, or as plain loops that the compiler
+ * vectorises.
+ */
 #include <math.h>
 #include <string.h>
 

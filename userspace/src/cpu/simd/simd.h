@@ -238,7 +238,7 @@ struct cpu_weights {
 	 * bytes
 	 */
 	const int8_t *q;
-	bool nibbles;	 /* whether weights have 4 bits */
+	bool nibbles; /* whether weights have 4 bits */
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */

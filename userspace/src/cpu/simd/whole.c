@@ -40,8 +40,8 @@
 					   u / v)
 
 /*
- * Shifts. A shift by the number of bits or more gives 0, or to the right the sign in all bits. The
- * masks let the compiler compute a shift that is not wanted, and so vectorise.
+ * Shifts. A shift by the number of bits or more gives 0, but to the right for signed types the sign
+ * in all bits. The masks let the compiler compute a shift that is not wanted, and so vectorise.
  */
 #define SHIFTS(name, type, unsigned_type, is_below)                                       \
 	INLINE type left_##name(type u, type v)                                           \
