@@ -38,7 +38,7 @@ static bool adds_to(const struct ir_node *node, const struct ir_value *value)
 	return node->operands[0] == value || node->operands[second] == value;
 }
 
-/* Whether a node is a convolution, or a function of one integer, of `value`. */
+/* Whether a node is a convolution, or a function of one quantised operand, that reads `value`. */
 static bool reads_first(const struct ir_node *node, const struct ir_value *value)
 {
 	return (node->op == IR_OP_CONV || node->op == IR_OP_QUNARY) && node->operands[0] == value;

@@ -106,7 +106,8 @@ struct run_compiled {
 	struct run_device *device;
 	struct ir_graph *graph;
 	struct run_home *homes; /* by value id: the value whose memory it lies in */
-	bool *is_view;		/* by node: its result is a view, so that it needs no step */
+	/* by node: it needs no step, as its result lies in its operand, or the other way round */
+	bool *is_view;
 	/* by node: the plan that strides.c has made, until a step takes it over; or NULL */
 	struct cpu_plan **early;
 	/* by value id; views have one only after run_place_views() */
@@ -147,7 +148,7 @@ static inline struct run_location *run_home_location(const struct run_compiled *
 /* ---- views.c */
 /*
  * Finds the CPU values that lie in the memory of another value, and the nodes that need no step
- * because their results are such values. Returns 0, or -1 with *err.
+ * because their results, or the operands of a concat, are such values. Returns 0, or -1 with *err.
  */
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Gives views the locations of the values that they lie in. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_TRIES 4u /* the most runs of a job that is cancelled by faults of other jobs */
+#define MAX_TRIES 4u /* the most runs of a job that resets, or faults of other jobs, cancel */
 
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)
@@ -108,8 +108,8 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 }
 
 /*
- * Waits for the oldest job, and runs it again when faults of other jobs cancelled it. Sets *result
- * to the result of its last run.
+ * Waits for the oldest job, and runs it again when resets, or faults of other jobs, cancelled it.
+ * Sets *result to the result of its last run.
  */
 static void wait_for(struct run_device *device, const struct run_job *job,
 		     struct winsys_result *result)

@@ -6,7 +6,10 @@
 #include "ir/ir.h"
 #include "winsys/winsys.h"
 
-/* Sets an OperationError that names operator, label and fault; @node may be NULL. */
+/*
+ * Sets an OperationError that names operator, label and fault as far as they are known; @node may
+ * be NULL.
+ */
 void run_fault_error(const struct winsys_result *result, const struct ir_node *node,
 		     struct wnn_error *err);
 

@@ -22,7 +22,7 @@ struct run_heap {
 	_Atomic uint64_t used;
 };
 
-/* A buffer in the device's memory when the heap has a device, else in host memory (va is 0). */
+/* A buffer that the device can use when the heap has a device, else host memory (va is 0). */
 struct run_buffer {
 	struct winsys_bo *bo;
 	void *map;
@@ -33,7 +33,7 @@ struct run_buffer {
 	bool lent;
 	/* the application's memory if the buffer is a copy of it, else NULL */
 	void *host;
-	struct wnn_dmabuf dmabuf; /* the dma-buf whose memory it is; all 0: it has its own memory */
+	struct wnn_dmabuf dmabuf; /* the dma-buf in whose memory the buffer lies; all 0: none */
 };
 
 /*

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Prints a compiled graph as text: its nodes, its plans, or its programs. */
+/*
+ * Prints a compiled graph as text: its nodes, its plans, or its programs; and tells its sizes and
+ * how its nodes are computed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -26,10 +26,10 @@ struct run_profile_event {
 	uint64_t sram_bytes; /* bytes of SRAM in use when the instruction starts */
 };
 
-/* One job of the NPU, or one node on the CPU. Host time counts from the start of the dispatch. */
+/* One job of the NPU, or one step on the CPU. Host time counts from the start of the dispatch. */
 struct run_profile_span {
 	bool npu;
-	uint32_t node; /* index of the node, only for a node on the CPU */
+	uint32_t node; /* index of the step's first node, only for a step on the CPU */
 	uint64_t start_ns, end_ns;
 	uint64_t start_cycle, cycles; /* cycles, only for a job of the NPU */
 };

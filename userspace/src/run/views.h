@@ -21,7 +21,7 @@ struct finder {
 	bool *is_output;    /* by value: whether the value, or a view of all of it, is an output */
 	struct life *lives; /* by value, for values that have memory of their own */
 	int64_t *live;	    /* live bytes at each node */
-	int64_t peak;	    /* the peak of the live bytes before slices share memory */
+	int64_t peak;	    /* peak of the live bytes before parts of values share memory */
 	/* number of nodes that may still be visited, so that the time stays linear */
 	uint64_t patience;
 	uint32_t *round; /* by value: the last round that counted it as an operand of a concat */
