@@ -42,7 +42,10 @@ struct WNNContextImpl {
 	WNNOpSupportLimits op_limits; /* constant as soon as the application has the context */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	/* only tasks of the timeline use the device, except its heap and what identifies it */
+	/*
+	 * only the thread that owns the timeline uses the device, except its heap and what
+	 * identifies it
+	 */
 	struct run_device device;
 	/* The members below are set when the device is opened, and constant from then on. */
 	bool accelerated;
@@ -64,8 +67,8 @@ struct WNNContextImpl {
 	struct WNNTensorImpl *tensors;
 	struct WNNGraphImpl *graphs;
 	/*
-	 * The first failure that wnnContextOnWorkDone has not reported yet. Only tasks of the
-	 * timeline use it.
+	 * The first failure that wnnContextOnWorkDone has not reported yet. Only the thread that
+	 * owns the timeline uses it.
 	 */
 	struct wnn_error work_error;
 	bool has_work_error;

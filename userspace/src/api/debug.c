@@ -32,7 +32,7 @@ struct record {
 	struct record *next;
 	const void *object, *owner;
 	enum debug_kind kind;
-	uint32_t refs; /* references of the application; operands have no count of their own */
+	uint32_t refs; /* references of the application; of an operand one more, its builder's */
 	bool gone;
 	char label[72]; /* empty, or a blank and the quoted label */
 	struct debug_location made, released;

@@ -19,7 +19,7 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-#define MAX_NUMBER_DIGITS 4 /* digits of the number of an NPU */
+#define MAX_NUMBER_DIGITS 4 /* the most digits of the number of an NPU */
 
 /* The most that WNNContextDeviceOptions.threads may be. */
 #define MAX_THREADS 1024

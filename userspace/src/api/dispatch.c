@@ -16,7 +16,7 @@
 struct dispatch_task {
 	struct timeline_task task;
 	struct run_dispatch run;
-	WNNGraph graph; /* references */
+	WNNGraph graph; /* a reference; the task holds one to the graph's context, too */
 	uint32_t num_tensors;
 	struct request *request; /* request that is completed at the end; or NULL */
 	bool waited_for;	 /* whether the caller waits for the request without a limit */

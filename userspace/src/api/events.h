@@ -125,9 +125,9 @@ struct events {
 	struct request *summary; /* the last waiting error, if errors were dropped, else NULL */
 	/* whether a thread runs callbacks of `process`: see events_run_errors(), too */
 	bool processing;
-	bool closing;		 /* whether the application has released its last reference */
-	uint32_t users;		 /* number of contexts, which may still complete requests */
-	int fd;			 /* the event descriptor (eventfd), or -1 */
+	bool closing;	/* whether the application has released its last reference */
+	uint32_t users; /* number of contexts, which may still complete requests */
+	int fd;		/* the event descriptor (eventfd), or -1 */
 };
 
 /*

@@ -31,7 +31,7 @@ struct graph_family {
 	/* The template: the graph whose dimensions have names; constant once the graph is built. */
 	struct wnn_recording *recording;
 	/* The members below are protected by the lock of the graph. */
-	uint64_t clock; /* how often a member was asked for */
+	uint64_t clock; /* how often a member was added or used again */
 	uint64_t compilations;
 	struct member members[FAMILY_MEMBERS];
 };
