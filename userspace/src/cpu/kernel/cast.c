@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast casts between all types of 8 bits and more. float16 is converted through float32, which
- * holds all of its values.
+ * Fast casts between all types of 8 bits and more but float64. float16 is converted through
+ * float32, which holds all of its values.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"

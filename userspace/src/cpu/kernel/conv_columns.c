@@ -324,7 +324,7 @@ static int64_t tiles_cost(int64_t n, int64_t lanes)
 
 /*
  * Returns the number of output rows of a block, at most `most` and more than half of it, for which
- * the fewest lanes stay unused.
+ * the tiles of all blocks cost least: few lanes stay unused then.
  */
 static int64_t best_rows(const struct columns *c, int64_t most)
 {
@@ -345,7 +345,7 @@ static int64_t best_rows(const struct columns *c, int64_t most)
 
 /*
  * Chooses the size of blocks: their packed tiles stay in the cache for all panels, and there are
- * enough blocks for all threads.
+ * enough blocks for all threads unless blocks would become too small.
  */
 static void plan_blocks(struct columns *c)
 {

@@ -67,7 +67,8 @@ struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *cons
 /*
  * Returns true when no number of the operation can be infinite, NaN or far above the integers, and
  * fma(v, inverse, v * inverse_rest) rounds to the integer of each quotient v / scale. It then sets
- * these two, and makes lo and hi part of least and most. Otherwise it changes nothing.
+ * inverse and inverse_rest, and makes lo and hi part of least and most. Otherwise it changes
+ * nothing.
  */
 bool cpu_integers_are_tame(struct cpu_integers *op);
 SENTENCE(cpu_pool_integer_refuses)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast pad, tile, triangular and cumulativeSum for elements of 8 bits and more: whole rows are
- * copied, filled and added.
+ * Fast pad, tile, triangular and cumulativeSum for elements of 8 bits and more (cumulativeSum not
+ * for float16 and float64): whole rows are copied, filled and added.
  */
 #include <string.h>
 

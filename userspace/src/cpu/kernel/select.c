@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast comparisons and selections (where) for all types of 8 bits and more, in rows along which
- * each operand is contiguous or one element.
+ * Fast comparisons and selections (where) for all types of 8 bits and more but float64, in rows
+ * along which each operand is contiguous or one element.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast softmax for float32: contiguous rows in place; interleaved rows through a buffer, or several
- * at a time.
+ * Fast softmax for float32: contiguous rows as they lie in memory; interleaved rows through a
+ * buffer, or many at a time without one.
  */
 #include <math.h>
 #include <string.h>

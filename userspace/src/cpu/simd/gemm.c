@@ -12,14 +12,14 @@
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
- * Steps of a partial sum. The partial sums are added up apart from it: the rounding error grows
+ * Steps of a partial sum. The partial sums are then added to each other: the rounding error grows
  * with the number of terms that are added to one sum.
  */
 #define RUN 128
 
 /*
  * Whether a tile prefetches while it computes. At levels with shorter vectors, a step takes as long
- * and needs at most half of the memory, so that prefetches by FETCH() and by the processor are
+ * and reads at most half as many bytes, so that prefetches by FETCH() and by the processor are
  * early enough; prefetches between the steps cost 2 to 8 % of the time there.
  */
 #define LONG_ROWS (LANES == CPU_MAX_LANES)

@@ -172,7 +172,8 @@ struct cpu_dots {
 	const int8_t *weights;
 	/*
 	 * Weights to prefetch into the second-level cache: the next cache line whenever `spread`
-	 * bytes of a tap are computed. `spread` is a power of two from 4 on.
+	 * bytes of a tap are computed. `spread` is a power of two from 4 on. A level with pairs
+	 * does not prefetch.
 	 */
 	const int8_t *next;
 	int64_t spread;

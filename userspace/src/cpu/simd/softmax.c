@@ -32,7 +32,7 @@ static float largest(const float *x, int64_t n)
 
 /*
  * The scaling of the powers of a row. If the largest number is at most MOST_EXPONENT in magnitude,
- * nothing is subtracted from the numbers, which loses no digits: a power of 2 scales the results
+ * nothing is subtracted from the numbers, so that no digits are lost: a power of 2 scales results
  * such that the largest power is at least 1/2. Otherwise the largest number is subtracted (`from`);
  * the difference is exact unless its power becomes 0.
  */
