@@ -21,7 +21,7 @@ struct plan_operator {
 	 * Returns the bytes of scratch memory that the code of a node needs. NULL: it needs none.
 	 */
 	uint64_t (*scratch)(const struct ir_node *node);
-	bool tiles;	 /* its code makes the result in SRAM tiles, with elements in any order */
+	bool tiles;	 /* its code writes the result from SRAM tiles, with any strides */
 	bool any_layout; /* its code takes images in NHWC layout as well as NCHW */
 	bool nibbles;	 /* it may have 4-bit operands */
 };

@@ -19,7 +19,7 @@
  */
 enum npu_exactness {
 	NPU_EXACT, /* the same bits for every tiling */
-	/* the sum of a contraction was split, in another order than the machine's */
+	/* the sum of a contraction was split, so that its terms were added in another order */
 	NPU_SPLIT_K,
 	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
 	NPU_SPLIT_KEYS,	  /* attention was computed one block of keys after the other */
@@ -77,7 +77,7 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
  */
 struct npu_refusals {
 	uint32_t count, num_nodes;
-	char **why; /* by ir_node.id: a sentence, or NULL; the array is NULL before the first */
+	char **why; /* by ir_node.id: a sentence or NULL; no array before a refusal */
 };
 
 /* Returns why a node was refused; NULL: it was not. */

@@ -213,7 +213,10 @@ void contract_emit(struct plan *plan, const struct contract *c);
  * epilogue; IR_UNARY_NONE: adds none.
  */
 void contract_add_function(struct contract *c, const struct ir_unary_attrs *unary);
-/* Returns the view of a filter tile in SRAM, in the order in which the instruction reads it. */
+/*
+ * Returns the view of a filter tile in SRAM. A packed tile has the order in which the instruction
+ * reads it, others that of c->b in memory.
+ */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 				     const int64_t *dim);
 

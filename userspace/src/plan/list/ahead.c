@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Loads ahead: prefetches for the next job of the same program. While the last instructions of a
- * job run, a DMA engine that has nothing left to do loads what the next job would load first:
+ * job run, a DMA engine that is idle loads what the next job would load first:
  * weights, which no instruction writes. A job that finds them in SRAM begins after its first loads
  * (KEEP_START of the PROGRAM slot), which therefore come before all other instructions; a job that
  * does not find them begins with the loads. A prefetch is put where, by the cost model, a DMA
- * engine waits, and after the last instruction that touches its bytes of SRAM, so that the job
- * takes no longer. The code generator calls plan_load_ahead() once for a scheduled plan.
+ * engine waits, and after the last instruction that touches its bytes of SRAM, so that it hardly
+ * delays the job. The code generator calls plan_load_ahead() once for a scheduled plan.
  */
 #include "plan/list/ahead.h"
 #include "plan/list/depend.h"
@@ -20,7 +20,7 @@
 /* The most first loads that can get a prefetch. */
 #define MOST_LOADS 64
 
-/* The cycles that prefetches must save each later job at least, when a job takes `cycles`. */
+/* Prefetches must save each later job more cycles than this, when a job takes `cycles`. */
 #define LEAST_GAIN(cycles) ((cycles) / 2048)
 /*
  * The most cycles that prefetches may cost the first job, when each later job saves `gain`. When
@@ -410,8 +410,8 @@ void plan_load_ahead(struct plan *plan)
 	if (!ret)
 		place_loads(&a);
 	/*
-	 * With fewer loads the first job is delayed less, but later jobs gain at most as much: ends
-	 * once they gain too little.
+	 * With fewer loads the first job is delayed less, but later jobs gain at most as much: the
+	 * loop ends once these gain too little.
 	 */
 	a.gain = UINT64_MAX;
 	for (uint32_t loads = a.num_loads; loads && !ret && a.gain > LEAST_GAIN(a.list.cycles);

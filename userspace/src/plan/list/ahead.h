@@ -10,9 +10,9 @@
  *
  * @plan: scheduled
  *
- * Puts the first loads of constants before all other instructions, and prefetches of the same bytes
- * between the last instructions, when that makes later jobs shorter; plan->list.ahead then is the
- * number of these loads.
+ * Puts the first loads of constants before all other instructions, when that makes later jobs
+ * shorter; plan->list.ahead then is the number of these loads. A load whose bytes of SRAM are
+ * overwritten gets a prefetch of the same bytes after the last instruction that touches them.
  */
 void plan_load_ahead(struct plan *plan);
 

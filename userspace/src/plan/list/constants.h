@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The constants of a program: their offsets, and the recipes of their bytes. The bytes are made
- * only when the memory that the device reads exists, so that each byte is written once, and the
- * constants that the bytes come from are freed meanwhile.
+ * only when the memory that the device reads exists, so that each byte is written once. Each
+ * constant that the bytes come from is released as soon as they are written.
  */
 #ifndef WNN_PLAN_CONSTANTS_H
 #define WNN_PLAN_CONSTANTS_H

@@ -187,7 +187,7 @@ uint64_t plan_cost_lanes(const struct npu_caps *caps, uint64_t elements, uint32_
 
 /*
  * Returns the bytes of the lanes that an element of an instruction occupies: those of the widest
- * operand; a whole lane in functions, and in sums of floats.
+ * operand, but at least a whole lane in functions, and in reductions, scans and windows of floats.
  */
 static uint32_t lane_bytes(const struct plan_insn *insn, unsigned int factor)
 {

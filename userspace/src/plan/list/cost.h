@@ -5,14 +5,14 @@
 
 #include "plan/list/plan.h"
 
-/* Returns the cycles of a DMA copy; without @src, of an instruction that only writes @dst. */
+/* Returns the cycles of a DMA copy; without @src, of another DMA instruction that writes @dst. */
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 		       const struct npu_view *src);
 /* Returns plan_cost_dma() of the views after views_simplify(). */
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
 /*
- * Returns the cycles of one pass of the vector unit over elements that occupy so many bytes of its
- * lanes.
+ * Returns the cycles of one pass of the vector unit over elements, each of which occupies `bytes`
+ * bytes of its lanes.
  */
 uint64_t plan_cost_lanes(const struct npu_caps *caps, uint64_t elements, uint32_t bytes);
 /* Returns the cycles of an instruction on its engine. */

@@ -17,8 +17,8 @@
 #define NONE UINT32_MAX
 
 /*
- * The most segments of a range, which bounds the time that an access takes. Further accesses to
- * columns count as accesses to all bytes.
+ * When a range has more segments than this, further accesses to its columns count as accesses to
+ * all of its bytes, which bounds the time that an access takes.
  */
 #define MOST_SEGMENTS 96
 
@@ -558,9 +558,9 @@ static void write_range(struct plan_depend *g, size_t i, uint32_t op)
 }
 
 /*
- * Makes `op`, which writes columns of bytes [lo, hi), follow the accesses to these, and their last
- * writer. It may leave out bytes of the columns, so that it counts as a read of earlier writes, and
- * preemption points before it save their bytes. Returns 0, or -1 when out of memory.
+ * Makes `op`, which writes columns of bytes [lo, hi), follow the accesses to these, and makes it
+ * their last writer. As `op` may leave out bytes of the columns, it counts as a read of earlier
+ * writes, so that preemption points before it save their bytes. Returns 0, or -1: no memory.
  */
 static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 			const struct columns *columns, uint32_t op)

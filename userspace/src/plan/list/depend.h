@@ -52,7 +52,10 @@ struct plan_depend *depend_create(void);
 void depend_destroy(struct plan_depend *depend);
 /* Empties the graph but keeps its memory. */
 void depend_reset(struct plan_depend *depend);
-/* Forgets which bytes instructions have touched, as after a preemption point; keeps the edges. */
+/*
+ * Forgets which bytes instructions have touched, because a preemption point separates them from
+ * later instructions; keeps the edges.
+ */
 void depend_forget(struct plan_depend *depend);
 /*
  * depend_add - add the next instruction, with the bytes that it touches

@@ -26,8 +26,8 @@ void hazards_find(const struct plan_hazards *hazards, const struct plan_op *ops,
  * @op: index into plan.list.ops
  * @need: from hazards_find()
  *
- * Sets *waits to the mask of engines to wait for, and after[e] to the index of the instruction of
- * engine e that must end first. Returns 0, or -1: no memory.
+ * Sets *waits to the mask of engines to wait for, and after[e] of each engine e in the mask to the
+ * index of its instruction that must end first. Returns 0, or -1: no memory.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT]);

@@ -203,7 +203,7 @@ struct plan_nodes {
 	struct npu_node_info *nodes; /* one per node of the range */
 	uint32_t node;		     /* the node being lowered */
 	struct wnn_error *err;
-	bool failed;		/* the plan has failed, and stays failed; *err says why */
+	bool failed;		/* the plan has failed; plan_refuse() may clear it */
 	bool nomem;		/* the plan failed for lack of memory, not because of a node */
 	char why[NPU_WHY_SIZE]; /* why the current node failed */
 	uint32_t refused;	/* number of earlier nodes that failed */
@@ -211,8 +211,8 @@ struct plan_nodes {
 };
 
 /*
- * The levels of eagerness: each of the first ones prefers short first tiles more than the one
- * before; the last one prefers positions that have all their channels early.
+ * The number of levels of eagerness: level 0 prefers no tiles, the last one prefers positions that
+ * have all their channels early, and those between prefer short first tiles.
  */
 #define PLAN_EAGERNESS 4
 
@@ -230,8 +230,8 @@ struct plan {
 	const struct ir_graph *graph;
 	uint32_t first, count; /* range of nodes */
 	/*
-	 * How strongly kernels prefer first results, with which the next node can begin, to fewer
-	 * cycles of their own; below PLAN_EAGERNESS.
+	 * How strongly kernels prefer early first results, with which the next node can begin, to
+	 * fewer cycles of their own; below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
 	uint8_t early; /* enum plan_early */
@@ -339,8 +339,8 @@ struct plan_touch {
 	bool read;
 };
 /*
- * Lists the bytes of SRAM that an instruction touches, and returns the number of ranges. Writes
- * come before reads, because the callers go through instructions backwards.
+ * Lists the ranges of SRAM that an instruction reads or overwrites completely, and returns their
+ * number. Writes come before reads, because the callers go through instructions backwards.
  */
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 		      struct plan_touch touch[4]);

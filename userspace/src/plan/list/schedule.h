@@ -9,8 +9,9 @@
 #include "plan/list/plan.h"
 
 /*
- * Number of instructions from which on a window ends. Windows are ordered separately, because the
- * time of ordering grows faster than the number of instructions.
+ * A window, the instructions that plan_schedule() orders together, ends at the first preemption
+ * point after this many instructions. Windows are ordered separately, because the time of ordering
+ * grows faster than the number of instructions.
  */
 #define SCHEDULE_WINDOW 8192
 

@@ -34,7 +34,8 @@ static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
 }
 
 /*
- * Sets ->cut of each instruction with which a job may begin. Returns 0, or -1 when out of memory.
+ * Sets ->cut of each instruction with which a job may begin, except the first instruction of the
+ * plan. Returns 0, or -1 when out of memory.
  */
 static int find_cuts(struct plan *plan)
 {
@@ -88,7 +89,7 @@ static bool refuse_uncut(struct plan *plan, const struct plan_op *op, uint32_t m
 
 /*
  * Keeps the fewest cuts with which no job has more than `max_slots` slots. Returns 0, or -1 when a
- * node was refused.
+ * part of a node that cannot be cut takes more.
  */
 static int choose_cuts(struct plan *plan, uint32_t max_slots)
 {

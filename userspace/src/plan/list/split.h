@@ -7,8 +7,8 @@
 
 /*
  * Sets ->cut of the first instruction of each job but the first, so that no job has more than
- * max_slots slots. plan_finish() must have run. Returns 0, or -1 when a node was refused or memory
- * is exhausted.
+ * max_slots slots. plan_finish() must have run. Returns 0, or -1 when a part of a node that cannot
+ * be cut takes more slots, or memory is exhausted.
  */
 int plan_split(struct plan *plan, uint32_t max_slots);
 /*

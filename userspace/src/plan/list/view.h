@@ -84,7 +84,8 @@ void views_simplify(struct npu_view *const *views, uint32_t count);
 /* Sorts the dims only; `order`, NULL or an array by dim, is permuted like the dims. */
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
 /*
- * Drops and merges dims like views_simplify(), but does not sort them; the DMA engines do the same.
+ * Drops and merges dims like views_simplify(), but neither reverses nor sorts them; the DMA engines
+ * do the same.
  */
 void views_merge(struct npu_view *const *views, uint32_t count);
 /*

@@ -18,7 +18,7 @@ int plan_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
  * plan_nodes - emit and order the instructions, the second half of planning
  *
  * Sets *cycles to the cycles of the program by the cost model. Returns 0, or -1 with
- * plan->report.failed set; plan_refuse() has noted the nodes that failed.
+ * plan->report.failed set; plan_refuse() has been called for each node that was lowered.
  */
 int plan_nodes(struct plan *plan, uint64_t *cycles);
 /*

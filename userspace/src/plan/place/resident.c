@@ -7,7 +7,7 @@
  *
  * An image between convolutions, pools and element-wise operators is laid out by rows, for every
  * layout in the graph, so that a node can begin with the first rows that the node before has
- * computed. It has the padding of convolutions (zeros or zero points) around it.
+ * computed. It has the padding of convolutions and average pools (zeros or zero points) around it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@
  */
 struct wish {
 	/*
-	 * touched: a node reads or writes the value in memory. image: a node takes it by rows, in
+	 * touched: a node reads or writes the value itself. image: a node takes it by rows, in
 	 * `layout`. plain: a node needs it dense and row-major, or two nodes want different
 	 * layouts.
 	 */

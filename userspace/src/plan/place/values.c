@@ -196,8 +196,9 @@ static void attach_slice(struct plan *plan, const struct ir_node *node)
 }
 
 /*
- * Makes the operand of a transpose a view into the result, which then is dense, if only the
- * transpose uses the operand; otherwise makes the result a view of the operand.
+ * Makes the operand of a transpose a view into the result, if only the transpose uses the operand
+ * and the operand's node can write it with any strides; otherwise makes the result a view of the
+ * operand.
  */
 static void attach_transpose(struct plan *plan, const struct ir_node *node)
 {

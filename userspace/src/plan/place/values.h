@@ -28,7 +28,7 @@ struct value_location {
 	int64_t origin;	       /* offset of element 0 in these bytes */
 	int64_t halo[2][2];    /* rows and columns of padding before and after an image */
 	uint64_t halo_value;   /* bits of a padding element */
-	uint8_t image_axis[4]; /* images with padding: the axes N, C, H, W */
+	uint8_t image_axis[4]; /* images laid out by rows: the axes N, C, H, W */
 };
 
 struct plan_values {

@@ -148,7 +148,7 @@ static struct box block_of_rows(const struct plan *plan, const struct stream_set
 	return box;
 }
 
-/* Finds the fewest blocks of keys with which blocks of `rows` rows fit; false: too many. */
+/* Finds the least power of 2 of blocks of keys with which `rows` rows fit; false: too many. */
 static bool fit_keys(const struct plan *plan, const struct stream_set *set, int64_t rows,
 		     struct stream_blocks *best)
 {

@@ -23,7 +23,7 @@
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
-#define FEW_NODES    2000 /* the most nodes of a range that is planned in several manners */
+#define FEW_NODES    2000 /* the most nodes of a range for which all manners are tried */
 #define MARGIN	     2	  /* nodes on each side of a group that are planned together with it */
 /*
  * A manner with which a plan takes longer than the best by more than 1/HOPELESS is not tried
@@ -48,7 +48,7 @@
 
 /*
  * In the end, nodes get manners of their own. A change of the manner between two nodes must save
- * 1/CHANGE_SHARE of the cycles in the first mixture. MIXED_PLANS more are planned, each with
+ * 1/CHANGE_SHARE of the cycles in the first mixture. Up to MIXED_PLANS more are planned, each with
  * another manner for a run of nodes that may save more than 1/LEAST_RUN of the cycles.
  */
 #define CHANGE_SHARE 400

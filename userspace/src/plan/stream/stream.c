@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Builds the graph of a range in which the nodes of streamed groups are repeated for each block.
- * search.c calls it for each candidate.
+ * search.c calls stream_build() for each candidate.
  */
 #include "plan/stream/slices.h"
 
