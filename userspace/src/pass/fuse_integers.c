@@ -30,7 +30,7 @@
 #define MOST_BIAS ((double)(1 << 30))
 #define MOST_SUM  ((double)INT32_MAX)
 
-/* The match of a quantisation: the node before the quantisation with which it is fused. */
+/* Whether a quantisation is fused, and the node before it that is fused with it. */
 struct match {
 	/*
 	 * NULL: the operand of the quantisation is a dequantised value, without an operator between

@@ -35,8 +35,8 @@ struct sum {
 	struct quantized a, b;
 	double alpha; /* constant factor of all channels of the result */
 	/*
-	 * Other factors of the result, from the scales of both operands on: one number per channel,
-	 * or one for all.
+	 * Other factors of the result, of which the scales of both operands are the first: each is
+	 * one number per channel, or one for all.
 	 */
 	const struct ir_value *factors[MAX_FACTORS];
 	uint32_t num_factors;

@@ -88,8 +88,8 @@ static int64_t columns_of(const struct ir_node *product)
  * Measured on the NPU with 3 matrices of 16 to 768 rows and columns: with few rows, one product
  * takes 35 to 98 % of the time, as it starts once and reads the rows once, unless the weights are
  * so many that three products keep more of them in SRAM than one does. With many rows the matrix
- * unit is busy anyway, and reading the rows only once saves time when they have more than half as
- * many bytes as the weights.
+ * unit is busy anyway, and reading the rows only once saves time when the reads that are saved have
+ * at least half as many bytes as the weights.
  */
 static bool pays(const struct joining *j, const struct ir_node *product, int64_t bytes,
 		 uint32_t count, bool output)
@@ -306,8 +306,8 @@ static bool joins_columns(const struct ir_node *concat)
 }
 
 /*
- * Marks the products that are fused because a concat reads them. They come before their concat in
- * the graph, so that run() must know them when it reaches them.
+ * Marks the products that are fused because a concat reads them: run() reaches them before their
+ * concat, and must leave them out.
  */
 static void mark_runs(struct joining *j, const struct ir_node *concat, bool *taken)
 {

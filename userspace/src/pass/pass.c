@@ -105,7 +105,7 @@ static bool has_transposes(const struct ir_graph *graph)
 /*
  * Runs all passes. Their order decides how many nodes each finds, never whether the graph is right:
  * a folded node need not be fused, and fused nodes are not merged. In a quantised graph, constants
- * that were left as integers are dequantised last. Returns 0 or -1.
+ * that were left as integers are dequantised after the passes that fuse integers. Returns 0 or -1.
  */
 static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
 {

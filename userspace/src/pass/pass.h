@@ -26,7 +26,7 @@ struct wnn_pass_options {
 	bool no_simplify; /* keep nodes that do nothing */
 	bool no_fold;	  /* compute no nodes when the graph is built */
 	bool no_merge;	  /* keep equal nodes apart */
-	bool no_fuse;	  /* keep bias and activations as nodes */
+	bool no_fuse;	  /* skip all passes that make one node of several */
 	/*
 	 * All nodes run on the CPU: float16 is computed in float32, and rotary embeddings are not
 	 * fused.

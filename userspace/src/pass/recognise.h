@@ -43,9 +43,10 @@ const struct ir_node *recognise_take(struct search *s, const struct ir_value *va
 
 /* ---- recognise_norm.c */
 /*
- * Finds the normalisation whose quotient or product is `root`, and fills the pattern. @user: by
- * value id, the last node that uses it. Returns the last node of the pattern, which may be a cast
- * or a product with a scale or sum with a bias behind root; NULL when there is no pattern.
+ * Finds the normalisation whose quotient or product is `root`, or as Keras writes it, whose last
+ * sum is root, and fills the pattern. @user: by value id, the last node that uses it. Returns the
+ * last node of the pattern, which may be a cast, a product with a scale or a sum with a bias behind
+ * root; NULL when there is no pattern.
  */
 const struct ir_node *recognise_normalisation(struct search *s, const struct ir_node *const *user,
 					      const struct ir_node *root);

@@ -97,8 +97,8 @@ static const struct ir_value *under_root(struct search *s, const struct ir_value
 }
 
 /*
- * Returns the value the mean of whose squares, plus epsilon, has the root `divisor`; with
- * `reciprocal`, if `divisor` is the reciprocal of that root. Else NULL.
+ * Returns x if `divisor` is sqrt(mean(x^2) + epsilon), or with `reciprocal` 1 divided by that; else
+ * NULL. *axes becomes the axes of the mean.
  */
 static const struct ir_value *squares_under(struct search *s, const struct ir_value *divisor,
 					    bool reciprocal, uint32_t *axes)

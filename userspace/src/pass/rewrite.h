@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Builds a new graph from an old one, node by node in order, and records the fate of each old node.
- * Inputs and constants are there from the start, outputs are added at the end. A pass copies,
+ * Inputs and used constants are there from the start, outputs are added at the end. A pass copies,
  * replaces or leaves out nodes.
  */
 #ifndef WNN_PASS_REWRITE_H

@@ -504,7 +504,7 @@ struct ir_value *rule_where_not(struct rules *rules, struct ir_node *node)
 
 /*
  * Replaces x + -y by x - y, -x + y by y - x, x - -y by x + y, and takes both negations off a
- * product or quotient. Results keep their bits, but that NaN may have the other sign.
+ * product or quotient. Results keep their bits, except that NaN may have the other sign.
  */
 struct ir_value *rule_negated(struct rules *rules, struct ir_node *node)
 {

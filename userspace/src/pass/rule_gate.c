@@ -166,8 +166,8 @@ struct ir_value *rule_leaky_maximum(struct rules *rules, struct ir_node *node)
 }
 
 /*
- * Returns x if a condition tells whether x is above 0, or with @below whether it is below 0, or 0 in
- * either case; else NULL. NaN is neither.
+ * Returns x if a condition is x > 0 or x >= 0, or with @below x < 0 or x <= 0, with the operands in
+ * either order; else NULL. It is false for NaN.
  */
 static struct ir_value *compared_with_zero(const struct ir_value *condition, bool below)
 {
@@ -368,8 +368,8 @@ static struct ir_value *under_six(const struct rules *rules, const struct ir_nod
 
 /*
  * Replaces x * min(max(x + 3, 0), 6) / 6 by hardSwish; NULL if the node is not that. The pass
- * `recognise` replaces it, too, but runs after rules that may have moved the divisor into a matrix
- * product that follows.
+ * `recognise` replaces it, too, but when it runs again, rules may have moved the divisor into a
+ * matrix product that follows.
  */
 static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir_node *node)
 {

@@ -86,7 +86,7 @@ struct ir_value *rule_gather_range(struct rules *rules, struct ir_node *node)
 
 #define LONG_ROW 256
 
-/* Whether one of the operands has each dimension of the result, so that the others are repeated. */
+/* Whether each dimension of the result is that of an operand, to which others are repeated. */
 static bool fill(struct ir_value *const *operands, uint32_t count, const struct ir_type *result)
 {
 	for (uint32_t axis = 0; axis < result->rank; axis++) {

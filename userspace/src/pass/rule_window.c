@@ -5,8 +5,8 @@
  *	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
  *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
  *
- * Convolutions and L2 pools pad with zeros, maximum pools with the least value; zeros are no less
- * than that in front of a maximum pool whose input has neither negative numbers nor -0. Average
+ * Convolutions and L2 pools pad with zeros, maximum pools with the least value; zeros give equal
+ * results in front of a maximum pool whose input has neither negative numbers nor -0. Average
  * pools do not count padding: a pool without padding of its own, all of whose windows lie inside,
  * gets `counts_padding`.
  */
@@ -38,7 +38,7 @@ static bool padded_with(const struct ir_node *pad, double *number)
 
 /*
  * Adds the sizes of a pad along height and width to `padding`; false when it pads other axes, or
- * the sum is too large.
+ * a size is above UINT16_MAX.
  */
 static bool add_padding(const struct ir_node *pad, enum ir_layout layout, uint32_t *padding)
 {

@@ -250,8 +250,9 @@ static void let_go(struct rules *rules, struct node_state *from)
 }
 
 /*
- * Removes one use from each operand of a node. A node that has no uses then is removed, too, and
- * `heir` takes over its old nodes.
+ * Removes one use from each operand of a node that is not used any more. `heir` takes over the
+ * node's old nodes; NULL: they had no effect. A node that makes an operand and has no other use is
+ * removed likewise.
  */
 static void release(struct rules *rules, const struct ir_node *node, struct ir_node *heir)
 {
