@@ -97,9 +97,8 @@ static uint64_t mixed(uint64_t x)
 
 /*
  * Hashes the bytes of the file, to tell whether all ranks run the same program, and to name the
- * files of its graphs. Words are mixed first: a product alone would move the highest bit of a word,
- * which is the sign of a float, to no other bit, and the signs in the next word could cancel a
- * change of it.
+ * files of its graphs. Words are mixed first: a product alone would keep the highest bit of a word,
+ * the sign of a float, where it is, and the signs in the next word could cancel a change of it.
  */
 static uint64_t hash_of(const void *data, size_t size)
 {
