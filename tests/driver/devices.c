@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests three NPUs, which guest_devices.sh has, in one process: devices use each other's buffers
- * and wait for each other's jobs, and go on when one of them is unbound.
+ * Tests the three NPUs of the machine of guest_devices.sh in one process: devices use each other's
+ * buffers and wait for each other's jobs, and the others go on when one of them is unbound.
  */
 #include "harness.h"
 #include "npu.h"
@@ -250,8 +250,8 @@ FIXTURE_TEARDOWN(unbinding)
 }
 
 /*
- * One device is unbound: the others go on. This test is the last: guest_devices.sh binds the device
- * again.
+ * One device is unbound: the others go on. This must be the last test, because it does not bind the
+ * device again; guest_devices.sh does.
  */
 TEST_F(unbinding, one_that_goes_disturbs_nobody_else)
 {

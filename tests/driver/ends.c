@@ -2,8 +2,9 @@
 /*
  * Ends contexts while another driver signals the fences that their jobs wait for. guest_moments.sh
  * prolongs the moments in which that can go wrong; errors are in the kernel's log. driver-ends FILE
- * goes on until the count of prolonged moments in FILE has grown by five: on a busy machine a
- * context may be gone before the fence signals, and the moment does not come.
+ * goes on until the count of prolonged moments in FILE has grown by five, for at most ROUNDS_MAX
+ * rounds: on a busy machine a context may be gone before the fence signals, and the moment does not
+ * come.
  */
 #include "npu.h"
 

@@ -2,10 +2,11 @@
 /*
  * Lets calls run out of memory, for guest_fail.sh, as root: driver-fail CALL. The module onpu_fail
  * lets the first allocation of the call fail, then the second, and so on until the call needs no
- * more. A call may fail with ENOMEM and no other errno; then it must leave no memory, contexts or
- * handles behind, and the client must work. Without CALL it lists the calls. driver-fail BIND
- * ADDRESS does this with the driver's probe() of an unbound device, which may fail with any errno,
- * and leaves the device bound. The exit status is 0 if all was right.
+ * more. A call may fail with ENOMEM and no other errno, and some may not fail at all. A call that
+ * fails must leave no memory, contexts or handles behind, and the client must still work. Without
+ * CALL it lists the calls. driver-fail BIND ADDRESS does this with the driver's probe() of an
+ * unbound device, which may fail with any errno, and leaves the device bound. The exit status is 0
+ * if all was right.
  */
 #include "npu.h"
 
@@ -297,7 +298,7 @@ static void begin(void)
 	must(!npu_run(npu.fd, npu.ctx, &npu.job));
 }
 
-/* Returns the bytes of memory of all clients, once they do not fall any more. */
+/* Waits until the bytes of memory of all clients have not changed for 0.2 s, and returns them. */
 static uint64_t quiet_memory(void)
 {
 	uint64_t memory = npu_counters(npu.fd).memory, before;

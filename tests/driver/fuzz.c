@@ -7,8 +7,9 @@
  *
  * No call may do harm: each returns an errno of the interface, another client (the canary) computes
  * correctly all the time, the device is never reset, and in the end all memory is freed. A line for
- * each ioctl tells how often it was called and accepted. On a kernel with KCOV, this counts the
- * code positions reached in the kernel, and in a driver built for KCOV.
+ * each ioctl, and a last one for all calls, tell how many calls there were, how many were accepted
+ * and, on a kernel with KCOV, how many code positions they reached: in the kernel, and in the
+ * driver if it was built for KCOV.
  */
 #include "npu.h"
 
@@ -523,7 +524,7 @@ static void anything(struct fuzz *f)
 	     f->memory);
 }
 
-/* Maps a buffer or a completion page, and reads it. */
+/* Maps a buffer or a completion page, often writes a byte of it, and reads one. */
 static void map(struct fuzz *f)
 {
 	struct client *client = some_client(f);

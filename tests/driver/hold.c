@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Holds resources of the device while the device goes, for guest_dma.py: hold NODE keeps buffers,
- * one of them imported, and a context, until its standard input ends, and then checks their
- * contents; hold NODE churn creates and frees such resources and their file until the device is
- * gone. The exit status is 0 if all was right.
+ * Holds resources of the device while the device is removed, for guest_dma.py: hold NODE keeps
+ * buffers, one of them imported, and a context, until its standard input ends, and then checks
+ * their contents; hold NODE churn creates and frees such resources and their file until the device
+ * is gone. The exit status is 0 if all was right.
  */
 #include "npu.h"
 

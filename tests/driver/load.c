@@ -3,7 +3,7 @@
  * Work without end, for guest_lifecycle.py and other tests that remove the device: computes on the
  * given node and checks the results until the device is gone. A word after the node changes that:
  *
- *   endless    its jobs do not end before that, or until SIGTERM destroys its context
+ *   endless    its jobs run until the device is gone or SIGTERM destroys their context
  *   once       does one round only
  *   once-low   does one round only, in a context of low priority
  *   again      goes on with the device that comes next
@@ -164,7 +164,7 @@ static int work(const char *how)
 			return 1;
 		}
 	}
-	/* Unmap everything, as mappings keep the file open. */
+	/* Unmap everything, because mappings keep the file open. */
 	npu_unmap_programs();
 	must(!munmap(data.map, data.size) &&
 	     !munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE)) && !close(node));
@@ -210,8 +210,8 @@ static _Noreturn void run_endless(const char *name, int begun)
 }
 
 /*
- * Kills `rounds` processes, each while its job runs, and returns 0. It forks them, as starting a
- * program for each is slow on a kernel with debug checks.
+ * Kills `rounds` processes, each while its job runs, and returns 0. It forks them, because starting
+ * a program for each is slow on a kernel with debug checks.
  */
 static int kill_many(const char *name, int rounds)
 {

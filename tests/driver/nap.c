@@ -2,11 +2,11 @@
 /*
  * Work for a device that sleeps when it is unused, for guest_power.sh:
  *
- *   driver-nap DEVICE ROUNDS   with the device's folder in sysfs: each round waits until it sleeps,
- *   frees and allocates memory, runs jobs, and checks their results
+ *   driver-nap DEVICE ROUNDS   with the device's folder in sysfs: each round waits until
+ *   the device sleeps, frees and allocates memory, runs jobs, and checks their results
  *   driver-nap DEVICE low      runs one job of a context that saves energy
- *   driver-nap DEVICE high     runs one job of a context that prefers speed, and keeps it until
- *   standard input ends
+ *   driver-nap DEVICE high     runs one job of a context that prefers speed, and keeps the context
+ *   until standard input ends
  *   driver-nap DEVICE look     keeps a file with a context open, and makes all queries that need no
  *   device, until standard input ends
  *

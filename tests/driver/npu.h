@@ -84,8 +84,8 @@ struct drm_onpu_counters npu_counters(int fd);
  */
 uint64_t npu_fdinfo(int fd, const char *name);
 /*
- * Returns the bytes of memory of all clients, once they are @bytes or the time is over: closed
- * files free theirs a little later.
+ * Returns the bytes of memory of all clients, once they are at most @bytes or the time is over:
+ * closed files free theirs a little later.
  */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
@@ -139,15 +139,15 @@ void npu_insn(struct npu_program *program, struct onpu_insn insn);
 void npu_words(struct npu_program *program, const uint32_t *words);
 /* Ends the program, hands it to the device, and returns a job that runs it. */
 struct drm_onpu_job npu_job(struct npu_program *program);
-/* Unmaps all programs, as mappings keep their files open; jobs run without them. */
+/* Unmaps all programs, because mappings keep their files open; jobs run without them. */
 void npu_unmap_programs(void);
 
 /* Adds instructions that write a byte to a range. */
 void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint8_t value);
 struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value);
 /*
- * Returns a job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at
- * @va.
+ * Returns a job that takes seconds, and can be preempted after each of its fills; all of them fill
+ * NPU_LONG_BYTES at @va.
  */
 struct drm_onpu_job npu_long(int fd, uint64_t va);
 #define NPU_ENDLESS 64

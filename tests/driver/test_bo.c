@@ -295,8 +295,8 @@ TEST_F(bo, no_more_than_it_is_can_be_mapped)
 }
 
 /*
- * A mapping keeps its pages when handle and file are closed: other buffers do not get them. So does
- * the mapping of a dma-buf, although it does not keep the device's file open.
+ * A mapping keeps its pages when handle and file are closed: other buffers do not get them. The
+ * mapping of a dma-buf keeps them too, although it does not keep the device's file open.
  */
 TEST_F(bo, a_mapping_outlives_handle_and_file)
 {

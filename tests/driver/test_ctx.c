@@ -217,7 +217,10 @@ TEST_F(ctx, a_new_one_has_done_nothing)
 	EXPECT_TRUE(npu_all((const uint8_t *)ctx.page, 4096, 0));
 }
 
-/* The device shows the end of a job before it raises the interrupt, and the state needs none. */
+/*
+ * The completion page shows the end of a job before the interrupt comes; CTX_GET_STATE does not
+ * wait for that.
+ */
 TEST_F(ctx, what_the_page_shows_has_ended)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);

@@ -41,7 +41,8 @@ static bool runs_still(int fd, uint32_t syncobj, double seconds)
 
 /*
  * Returns a job of matrix products with the highest cost that is allowed: the emulator needs much
- * longer for one of them than the shortest timeout, and counts it at its end.
+ * longer for one of them than the shortest timeout, and counts it as progress only when it has
+ * ended.
  */
 static struct drm_onpu_job slow_job(int fd, unsigned int count)
 {
@@ -93,7 +94,10 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
 }
 
-/* Returns the seconds that this machine needs for one of the products when nothing else runs. */
+/*
+ * Returns the seconds that this machine needs for one of the products when nothing else runs, or 1
+ * if it needs more.
+ */
 static double product_seconds(int fd)
 {
 	struct npu_ctx ctx = npu_ctx(fd, 0);

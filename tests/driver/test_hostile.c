@@ -29,7 +29,10 @@ FIXTURE(hostile)
 	struct npu_program program;
 };
 
-/* Fills a buffer with a number, copies it to another one, and checks the result. */
+/*
+ * Until it is told to stop or has found an error: fills a buffer with a number, copies it to
+ * another one, and checks the result.
+ */
 static void compute(struct record *record)
 {
 	int fd = npu_open();

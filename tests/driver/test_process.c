@@ -449,7 +449,7 @@ TEST_F(process, close_races_with_submit)
 		munmap((void *)ctx.page, 4096);
 		close(fd);
 		usleep(300 * round);
-		/* No other file gets this descriptor's number here. */
+		/* No other file gets this descriptor's number, because nothing opens one now. */
 		close(copy);
 		ASSERT_EQ(0, pthread_join(thread, &end));
 		EXPECT_EQ(EBADF, (intptr_t)end);

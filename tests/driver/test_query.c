@@ -364,7 +364,7 @@ TEST_F(device, fdinfo_of_contexts_that_overlap)
 	close(fd[1]);
 }
 
-/* A context takes memory of its own, until its completion page is unmapped. */
+/* A context takes memory of its own, until it is destroyed and its completion page is unmapped. */
 TEST_F(device, memory_of_contexts)
 {
 	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);

@@ -15,8 +15,8 @@
 #define FEW_QUEUES 8u
 
 /*
- * Seconds within which a context must run whatever others do; generous, as it takes some tenths of
- * a second.
+ * Seconds within which a context must run whatever others do; generous, because it takes some
+ * tenths of a second.
  */
 #define SOON_S 30
 
@@ -179,7 +179,7 @@ TEST_F(share, interrupted_jobs_go_on)
 			EXPECT_TRUE(npu_sees(at + CELLS * CELL, CELL, (uint8_t)(i + 1)));
 		}
 	}
-	/* Each context took the cycles that it takes undisturbed. */
+	/* Each context took the same number of cycles, however often it was interrupted. */
 	cycles = npu_state(self->fd, ctx[0].id).cycles;
 	for (int i = 1; i < CONTEXTS; i++)
 		EXPECT_EQ(cycles, npu_state(self->fd, ctx[i].id).cycles);

@@ -42,7 +42,10 @@ static void give_syncs(struct drm_onpu_job *job, const struct drm_onpu_sync *syn
 	job->syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(count, syncs);
 }
 
-/* Starts a job of the other context that runs until that is destroyed; returns its syncobj. */
+/*
+ * Starts jobs in the other context, which run until that context is destroyed; returns a syncobj
+ * that the last job signals.
+ */
 static uint32_t start_endless(FIXTURE_DATA(sync) * self)
 {
 	uint32_t syncobj = npu_syncobj(self->fd);

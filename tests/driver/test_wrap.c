@@ -56,8 +56,8 @@ static struct drm_onpu_job copy(int fd, uint64_t to, uint64_t from, uint32_t siz
 }
 
 /*
- * Waits a while for the user's memory to fall below @bytes, as buffers are freed later, and returns
- * whether it does. Page tables of freed buffers still count.
+ * Waits a while for the user's memory to fall below @bytes, because buffers are freed later, and
+ * returns whether it does. Page tables of freed buffers still count.
  */
 static bool settles_below(int fd, uint64_t bytes)
 {
@@ -213,7 +213,7 @@ TEST_F(wrap, its_properties)
 	EXPECT_LE(self->before + BYTES, npu_counters(self->fd).user_memory);
 }
 
-/* The driver's own offsets are the only ones that mmap() takes, and this buffer has none. */
+/* The driver's own offsets are the only ones that mmap() takes, and a wrapped buffer has none. */
 TEST_F(wrap, it_has_no_offset)
 {
 	struct npu_bo one = npu_bo(self->fd, 4096, 0);
@@ -311,7 +311,7 @@ TEST_F(wrap, the_handle_goes)
 	}
 }
 
-/* A child process inherits the mapping; its end changes nothing for the parent's buffer. */
+/* A child process inherits the mapping; the child's end changes nothing for the parent's buffer. */
 TEST_F(wrap, a_child_process)
 {
 	uint8_t *map = map_shared(BYTES);

@@ -2,8 +2,8 @@
 /*
  * Replaces functions of the kernel: syncs of the DMA API, which do nothing on the machines that run
  * these tests; functions by which the driver recognises copies in bounce buffers; the creation of a
- * handle, at which a client first sees a buffer; and the check for a signal that kills a process.
- * The replacements are in test_gem.c.
+ * handle, at which a client first sees a buffer; vmap(), which maps a buffer's pages for the
+ * kernel; and the check for a signal that kills a process. The replacements are in test_gem.c.
  */
 #ifndef ONPU_KUNIT_BEFORE_GEM_H
 #define ONPU_KUNIT_BEFORE_GEM_H

@@ -12,16 +12,16 @@
 #define FAKE_SEED	20261125
 
 /*
- * Set up and tear down a suite whose tests need a device, which is in &kunit.priv. fake_init()
- * returns 0 or an errno.
+ * Set up and tear down a test that needs a device, which is in &kunit.priv. fake_init() returns 0
+ * or an errno.
  */
 int fake_init(struct kunit *test);
 void fake_exit(struct kunit *test);
 
 /*
- * Do the work of fake_init() and fake_exit() for a suite whose tests share a structure of @size
- * bytes, which is in &kunit.priv. The structure's first member is a pointer to the device, and the
- * others are zero at first. fake_init_with() returns 0 or an errno.
+ * Do the work of fake_init() and fake_exit() for a test that has a structure of @size bytes, which
+ * is in &kunit.priv. The structure's first member is a pointer to the device, and the others are
+ * zero at first. fake_init_with() returns 0 or an errno.
  */
 int fake_init_with(struct kunit *test, size_t size);
 void fake_exit_with(struct kunit *test);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * KUnit; or, for Debian's kernels without KUnit, the functions of it that these tests use: a file
+ * KUnit; or, for Debian's kernels without KUnit, those parts of it that these tests use, and a file
  * /sys/kernel/debug/kunit/SUITE/results, which runs the suite when it is read.
  */
 #ifndef ONPU_KUNIT_HARNESS_H

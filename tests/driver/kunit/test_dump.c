@@ -99,7 +99,7 @@ static char *dump_text(struct kunit *test)
 }
 
 /*
- * Makes the dump of a failure of the last client while @files files are open, with a log of short
+ * Makes the dump of a failure of client CLIENTS while @files files are open, with a log of short
  * lines, and checks it.
  */
 static void flooded(struct kunit *test, unsigned int files)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Tests the checks of the firmware's image, with each byte damaged, and of its log, with invented
- * indices.
+ * Tests how the driver checks the firmware's image, with each byte damaged, and how it reads the
+ * firmware's log, with invented indices.
  */
 #include "fake.h"
 

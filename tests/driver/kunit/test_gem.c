@@ -225,7 +225,10 @@ static u64 total_size(const struct gem_test *t)
 	return size;
 }
 
-/* Makes the scatter list of the runs; its lengths for the CPU differ from those for the device. */
+/*
+ * Makes the scatter list of the runs; for the CPU each entry has 4 KiB, whatever it has for the
+ * device.
+ */
 static void make_table(struct gem_test *t)
 {
 	sg_init_table(t->entries, t->num_runs);
@@ -250,7 +253,7 @@ static void give_memory(struct gem_test *t)
 	t->bo->base.sgt = &t->sgt;
 }
 
-/* Returns an offset at the border of a run or near it, or past the end. */
+/* Returns an offset at the border of a run or near it, but not past the end. */
 static u64 near_border(struct gem_test *t)
 {
 	const u32 some[] = { 0, 1, 2, 63, 64, 65, 100, SZ_4K - 1, SZ_4K, SZ_4K + 1, SZ_64K };
@@ -513,8 +516,8 @@ static void what_is_refused(struct kunit *test)
 }
 
 /*
- * Checks that begin and end of an access by the CPU sync in the directions of the flags, also for
- * @others other devices.
+ * Checks that the begin of an access by the CPU syncs for the CPU and its end for the device,
+ * whichever direction the access has, also for @others other devices.
  */
 static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsigned int others)
 {
@@ -532,7 +535,10 @@ static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsi
 	KUNIT_EXPECT_EQ(test, seen.others[1], 0);
 }
 
-/* A dma-buf syncs for each device that has the memory mapped, as devices differ in their caches. */
+/*
+ * A dma-buf syncs for each device that has the memory mapped, because devices differ in their
+ * caches.
+ */
 static void what_a_dma_buf_syncs(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -571,7 +577,7 @@ static void what_a_dma_buf_syncs(struct kunit *test)
 
 /*
  * While this device uses a copy of the buffer in bounce buffers, mapping the dma-buf for another
- * device is refused; when this device is unplugged, it succeeds.
+ * device is refused; once this device is unplugged, the mapping succeeds.
  */
 static void a_copy_is_not_exported(struct kunit *test)
 {
@@ -615,9 +621,9 @@ static void a_process_that_is_killed(struct kunit *test)
 }
 
 /*
- * A buffer has memory before its handle exists, as a client could guess the handle. It is mapped
- * write-combining only with the flag, on a device that neither snoops the caches nor needs bounce
- * buffers.
+ * A buffer has memory before its handle exists, because a client could guess the handle. It is
+ * mapped write-combining only with the flag, on a device that neither snoops the caches nor needs
+ * bounce buffers.
  */
 static void memory_comes_before_the_handle(struct kunit *test)
 {
@@ -726,7 +732,9 @@ static void memory_of_an_unplugged_device(struct kunit *test)
 	put_page(page);
 }
 
-/* Only a process's memory that the device may not write is synced in one direction: to it. */
+/*
+ * Only a process's memory that the device may not write is synced in one direction: to the device.
+ */
 static void the_direction_of_a_mapping(struct kunit *test)
 {
 	struct onpu_bo bo = { .flags = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO };

@@ -35,8 +35,8 @@ static int job_init(struct kunit *test)
 }
 
 /*
- * Returns whether the entries @taken to @count of a job are in the ring from @tail on, and no
- * others are.
+ * Writes a job of @count entries, of which the hardware has taken @taken before, and returns
+ * whether the others are in the ring from @tail on, and nothing else is.
  */
 static bool entries_are_written(struct job_test *t, u32 tail, u32 count, u32 taken)
 {
@@ -331,7 +331,10 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	kfree(job);
 }
 
-/* Tests that a dump does not read entries that an earlier queue has taken from the ring. */
+/*
+ * Tests that a dump has the entries of the jobs that the hardware has, also those that the ring no
+ * longer has because an earlier queue has taken them.
+ */
 static void what_a_dump_has_of_the_ring(struct kunit *test)
 {
 	struct job_test *t = test->priv;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Compares page tables with a walker that knows only their format, and tests requests for
- * invalidations. The build joins onpu_mmu.c and this file to one, so that the tests can call static
- * functions.
+ * invalidations. The build combines onpu_mmu.c and this file in one source, so that the tests can
+ * call static functions.
  */
 #include "fake.h"
 
@@ -222,7 +222,7 @@ static void tables_are_right(struct kunit *test)
 		} else {
 			KUNIT_ASSERT_EQ(test, insert(t, w, make_runs(t, w)), 0);
 		}
-		/* Check all mappings now and then, since the walker is slow; otherwise one. */
+		/* Check one mapping, and in every 20th round many: the walker is slow. */
 		for (unsigned int i = below(t, NUM_MAPS); i < NUM_MAPS; i++) {
 			if (t->wanted[i].map)
 				KUNIT_ASSERT_TRUE(test, is_right(t, &t->wanted[i]));
@@ -254,8 +254,8 @@ static void memory_not_in_pages_is_refused(struct kunit *test)
 }
 
 /*
- * Inserts @count mappings from @wanted[@first] on and removes them again; the device does not
- * answer the invalidations. Returns 0 or the errno of an insertion.
+ * Inserts @count mappings of the array `wanted`, from the one with index @first on, and removes
+ * them again; the device does not answer the invalidations. Returns 0 or the errno of an insertion.
  */
 static int remove_from(struct mmu_test *t, unsigned int first, unsigned int count)
 {
@@ -407,8 +407,8 @@ static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
 }
 
 /*
- * Page tables are not reused until the device has forgotten all translations, as it may cache
- * pointers to them.
+ * Page tables are not reused until the device has forgotten all translations, because it may cache
+ * pointers to the tables.
  */
 static void tables_stay_until_all_is_forgotten(struct kunit *test)
 {

@@ -2,11 +2,11 @@
 /*
  * Lets allocations of the kernel fail for one process, for guest_fail.sh and guest_probe.sh. The
  * process that writes N to the parameter nth has its Nth allocation from then on fail. Allocations
- * of pread() and pwrite() do not count, as these read and write the parameter, which tells how many
- * allocations are still to come: 0 when that one has failed. This is like /proc/self/fail-nth of a
- * kernel with fault injection, which Debian's kernels do not have. With the parameters from and
- * until, those allocations count that come after the process has entered the function `from` and
- * before it enters the function `until`.
+ * of pread() and pwrite() do not count, because these read and write the parameter, which tells how
+ * many allocations are still to come: 0 when that one has failed. This is like /proc/self/fail-nth
+ * of a kernel with fault injection, which Debian's kernels do not have. With the parameters from
+ * and until, those allocations count that come after the process has entered the function `from`
+ * and before it enters the function `until`.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Prolongs moments that are usually too short to be hit, for guest_moments.sh. While it is loaded,
- * these functions wait for as many milliseconds as their parameters say, and the waits are counted:
+ * these functions wait for as many milliseconds as their parameters say, and the waits are counted,
+ * except those of a reset:
  *
- *   - wake: a driver that signals a fence that a job waits for, before this driver's callback,
- *   - resolve: the driver after the callback, before it looks for jobs that are ready,
+ *   - wake: a driver that signals a fence that a job waits for, before the NPU driver's callback,
+ *   - resolve: the NPU driver after the callback, before it looks for jobs that are ready,
  *   - report: a function that has seen an error of the device, before it asks for a reset,
- *   - reset: a reset under way; these waits are not counted,
+ *   - reset: a reset under way,
  *   - submit: a submission, before its jobs are accepted,
  *   - settle: a reset that has started the device, or given it up, before contexts learn of it,
  *   - dump: the work that makes a core dump, before it reads the program of the failed job; it
@@ -111,8 +112,8 @@ static noinline void dump_late(struct work_struct *work)
 static int on_dump(struct kprobe *probe, struct pt_regs *regs)
 {
 	/*
-	 * The second entry is the call by dump_late(). One flag is enough, as there is one work
-	 * item.
+	 * The second entry is the call by dump_late(). One flag is enough, because there is one
+	 * work item.
 	 */
 	dump_is_late = READ_ONCE(dump_ms) && !dump_is_late;
 	if (!dump_is_late)
