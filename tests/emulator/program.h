@@ -117,7 +117,7 @@ static inline uint16_t program_slot(struct program *p, const void *slot)
 	return (uint16_t)p->num_slots++;
 }
 
-/* Returns a tensor whose window is exactly its extent; strides NULL: dense row-major. */
+/* Returns a tensor whose window is exactly its extent; @stride NULL: dense row-major. */
 static inline struct onpu_slot_tensor program_tensor(enum onpu_dtype dtype, enum onpu_space space,
 						     uint64_t base, unsigned int rank,
 						     const uint32_t *dim, const int64_t *stride)

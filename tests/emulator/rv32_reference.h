@@ -53,7 +53,9 @@ const struct ref_insn *ref_find(const char *name);
 /* Returns the instruction that a word encodes, or NULL. CSR numbers are not checked. */
 const struct ref_insn *ref_decode(uint32_t word);
 
-/* Returns whether an RV32IM machine-mode core of this profile has the CSR. */
+/*
+ * Returns whether an RV32IM core with machine mode only, such as the management core, has the CSR.
+ */
 bool ref_csr_exists(uint32_t csr);
 
 /* Returns whether this Zicsr word is legal: the CSR exists, and is not written if read-only. */

@@ -369,7 +369,8 @@ static bool named(const char *list, const char *name)
 }
 
 /*
- * Returns the value of an environment variable that asks for a campaign, NULL when it is not set.
+ * Returns the value of an environment variable that asks for a campaign, NULL when it is not set,
+ * empty or 0.
  */
 static const char *campaign(const char *variable)
 {

@@ -330,8 +330,8 @@ static void test_keep(void **state)
 	assert_true(f->p->result.cycles < cold);
 	assert_int_equal(f->p->result.counters.bytes_ld, 0);
 	/*
-	 * A program with another KEEP number, or with none, finds nothing, even if it begins after
-	 * the load.
+	 * A program with another KEEP number, or with none, finds nothing and begins with its first
+	 * instruction, the load, whatever its KEEP_START.
 	 */
 	slot->keep = 7ull << 32;
 	assert_true(keep_run(f, 3) == 3);
@@ -381,7 +381,9 @@ static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
 		;
 	assert_int_equal(onpu_machine_pc(f->m), 4);
 	assert_true(keep_run(f, 4) == 4);
-	/* KEEP_START may be the last instruction, and no higher number. */
+	/*
+	 * A program that finds its SRAM begins at KEEP_START, and faults if that is beyond its end.
+	 */
 	assert_true(keep_run(f, 5) == 4);
 	slot->keep_start = 5;
 	assert_false(program_run(f->p, f->m));

@@ -66,7 +66,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The test changes everything that a program can change, and then resets. */
+/* The test changes the registers, CSRs and states that a program can change, and then resets. */
 static void test_reset_state(void **state)
 {
 	static const uint32_t csrs[] = { MIE, MTVEC, MSCRATCH, MEPC, MCAUSE, MTVAL };

@@ -245,8 +245,8 @@ static void test_interrupts(void **state)
 	}
 	expect_output(&at, seed, "interrupted computation");
 	/*
-	 * A tick's handler asks for the next tick some instructions after its own, so that ticks
-	 * come late.
+	 * A tick's handler asks for the next tick some instructions after the tick came, so that
+	 * ticks come late.
 	 */
 	assert_int_equal(board.outputs, 4);
 	slept = board.output[at++];

@@ -27,7 +27,8 @@
 #define BODY	  200 /* random instructions in a program */
 
 /*
- * The image: code, then data, with x31 in its middle. Both sides map the image at the same address.
+ * The image: code, then data; x31 points to the middle of the data. Both sides map the image at the
+ * same address.
  */
 #define BASE	      0x00010000u
 #define CODE_SIZE     0x1000u

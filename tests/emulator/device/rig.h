@@ -85,7 +85,8 @@ void rig_destroy(struct rig *rig);
 
 /*
  * rig_alloc() returns the bus address of unused memory, which begins at a page. rig_at() returns
- * the memory at a bus address. Both fail the test if the memory does not suffice.
+ * the memory at a bus address. They fail the test if no memory is left or the address is not in the
+ * memory.
  */
 uint64_t rig_alloc(struct rig *rig, size_t size);
 void *rig_at(struct rig *rig, uint64_t bus);

@@ -408,7 +408,7 @@ static void test_stuck_makes_room(void **state)
 	rig_load(&rig, &other, good);
 	rig_submit(&rig, &other, &other_job, true);
 	rig_settle(&rig);
-	/* The stuck job's time slice does not end, as its cycle count stands still. */
+	/* The stuck job's time slice does not end, because its cycle count stands still. */
 	assert_int_equal(rig_completion(&rig, &other).seqno, 0);
 	rig_request(&rig, &preempt);
 	rig_settle(&rig);

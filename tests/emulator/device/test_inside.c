@@ -372,7 +372,7 @@ static void act_unmap_many(void)
 	rig_write(&rig, ONPU_REG_INV_REQ, n + 1);
 }
 
-/* Tests that the last of many requests during one instruction is served as soon as the first. */
+/* Tests that the last of many requests during one instruction is served as quickly as the first. */
 static void test_unmap_many(void **state)
 {
 	(void)state;

@@ -280,8 +280,8 @@ static void test_stale_translation(void **state)
 	*rig_leaf(&rig, &vm, DATA_VA) = 0;
 	assert_int_equal(run_job(&c, p), 0);
 	/*
-	 * Requests for another address space, another page, the page before or too few pages leave
-	 * the translation.
+	 * Requests for another address space, for the pages behind this one, or for the page before
+	 * it leave the translation.
 	 */
 	invalidate(vm.asid + 1, 0, 0, 1);
 	invalidate(vm.asid, DATA_VA + 4096, 3, 2);
@@ -316,8 +316,8 @@ static void test_invalidate_all(void **state)
 }
 
 /*
- * Invalidations are done in the order of the requests, some time after they came, and each is
- * reported.
+ * Invalidations are done in the order of the requests, some time after they came; INV_DONE reaches
+ * the last of them.
  */
 static void test_invalidation_order(void **state)
 {

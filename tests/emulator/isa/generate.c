@@ -49,7 +49,10 @@ static unsigned int random_type(struct gen *g, unsigned int types)
 	return (unsigned int)__builtin_ctz(types);
 }
 
-/* Draws types that the instruction takes: it obeys the classes, "same" and "ints". */
+/*
+ * Draws types that the instruction takes: of the set of types of each operand, and of one type for
+ * those operands that must have the same one or the same integers.
+ */
 void gen_types(struct gen *g)
 {
 	const unsigned int floats = ONPU_TYPES_FLOAT;
@@ -122,8 +125,9 @@ static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 }
 
 /*
- * Draws strides, in elements, with which no two elements overlap: those of dense rows, or of
- * dimensions in any order with gaps and negative signs.
+ * Draws strides, in elements, with which no two elements overlap: dense ones, or some with gaps and
+ * negative signs, of which half have the dimensions in a random order. Dimensions of the mask @skip
+ * get stride 0.
  */
 static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *dims,
 			     unsigned int skip, int64_t *stride)
@@ -285,8 +289,8 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 		return float_bits(g, dtype, style);
 	if (ref_is_small(dtype))
 		/*
-		 * For FILL_PLAIN, scales are 2^-8 to 2^7. Every pattern of the other small types is
-		 * a number near one.
+		 * For FILL_PLAIN, scales are 2^-8 to 2^7. The other small types get any pattern,
+		 * because their range is small.
 		 */
 		return style == FILL_PLAIN && dtype == ONPU_DT_F8E8M0 ? 119 + any % 16 : any & 255;
 	if (style == FILL_PLAIN)
@@ -447,7 +451,7 @@ static void put_program(struct gen *g)
 	g->insn.ts = rng_chance(&g->random, 80);
 	rig_put_insn(g->job, 0, &g->insn);
 	rig_put_insn(g->job, 1, &end);
-	/* Often the program has no more SRAM than the operands need. */
+	/* Sometimes the program has no more SRAM than the operands need. */
 	if (rng_chance(&g->random, 30) && g->sram_free < m.sram_bytes)
 		rig_slot(g->job, 0)->program.sram_bytes = (uint32_t)g->sram_free;
 }

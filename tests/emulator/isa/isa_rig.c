@@ -172,7 +172,10 @@ static int check_access(struct memory *memory, uint64_t addr, size_t len, bool w
 			return ONPU_FAULT_MMU_NOT_PRESENT;
 		if (write && addr + i - job->readonly_base < job->readonly_size)
 			return ONPU_FAULT_MMU_PERM;
-		/* Only an access near the read-only bytes or the end is checked byte by byte. */
+		/*
+		 * An access is checked byte by byte only if there are read-only bytes or it goes
+		 * beyond the end.
+		 */
 		if (!job->readonly_size && addr - RIG_BASE < job->memory_size &&
 		    len <= job->memory_size - (addr - RIG_BASE))
 			return 0;
@@ -241,7 +244,10 @@ static bool run_machine(const struct rig_job *job, struct onpu_machine *machine,
 
 	memcpy(scratch_memory, job->memory, job->memory_size);
 	onpu_machine_begin(machine, &mem, &what);
-	/* The first step zeroes SRAM, unless it faults. Then SRAM gets the content of the test. */
+	/*
+	 * The first step zeroes SRAM, unless it faults. Afterwards SRAM gets the content of the
+	 * test.
+	 */
 	step = onpu_machine_step(machine);
 	memcpy(onpu_machine_sram(machine), job->sram, rig_sram_bytes(job->size));
 	while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT)

@@ -132,7 +132,10 @@ static void mutate_word(struct gen *g)
 	words[bit / 32] ^= 1u << bit % 32;
 }
 
-/* Moves one operand to the address of another one, so that they overlap or are in place. */
+/*
+ * Moves a source to the address of the destination or near it, so that the two overlap or are the
+ * same.
+ */
 static void mutate_place(struct gen *g)
 {
 	unsigned int x = (unsigned int)rng_below(&g->random, 4);

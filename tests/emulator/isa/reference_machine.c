@@ -105,7 +105,7 @@ static bool begin(struct run *run)
 		for (unsigned int i = 0x54; i < sizeof(slot); i++)
 			reserved |= slot.bytes[i] != 0;
 		/*
-		 * KEEP_START without KEEP is reserved. No kept state exists, as no job has run
+		 * KEEP_START without KEEP is reserved. No kept state exists, because no job has run
 		 * before this one.
 		 */
 		reserved |= slot.program.keep_start && !slot.program.keep;

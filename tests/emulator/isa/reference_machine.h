@@ -18,7 +18,7 @@ struct ref_program {
 	uint64_t profile_va, profile_size;
 };
 
-/* The record of one instruction that was executed. */
+/* The record of one instruction that the CP took; `executed` tells whether it was executed. */
 struct ref_step {
 	struct ref_op op;
 	unsigned int engine;

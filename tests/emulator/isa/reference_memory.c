@@ -26,8 +26,8 @@ uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, b
 }
 
 /*
- * Returns the number of an element's first byte or nibble; exact, as the checks have found it
- * inside its window.
+ * Returns the number of an element's first byte or nibble; exact, because the checks have found the
+ * element inside its window.
  */
 static ref_int position(const struct ref_tensor *x, const uint32_t *i)
 {

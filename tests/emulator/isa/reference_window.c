@@ -94,7 +94,10 @@ static float weight(struct ref_machine *m, const struct ref_op *op, const uint32
 					       ref_from_bfloat(ref_to_bfloat(w));
 }
 
-/* Adds the products of one tap, p ascending, for the element l ++ [j] of DST; returns the sum. */
+/*
+ * Adds the products of one tap, p ascending, for the element @l of DST, whose last index is j;
+ * returns the sum.
+ */
 static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const struct ref_tap *tap,
 			 const uint32_t *l, union acc acc)
 {

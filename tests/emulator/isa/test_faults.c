@@ -127,7 +127,7 @@ static void test_shape(enum onpu_op op)
 		}
 }
 
-/* The smallest window is valid; a window that is one byte shorter, at either end, is not. */
+/* The window that ends with the operand's last byte is valid; one that is a byte shorter is not. */
 static void test_bounds(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < 4; x++)
@@ -261,7 +261,7 @@ static void test_alignment(enum onpu_op op)
 	}
 }
 
-/* Flips each bit of the word, and tries every value of SUB and OPC. */
+/* Flips each bit of the word. */
 static void test_word(enum onpu_op op)
 {
 	uint32_t *w = (uint32_t *)(void *)(job.memory + RIG_PROGRAM);
@@ -749,7 +749,9 @@ static void test_random_pages(void)
 		}
 }
 
-/* Fills @dst with bytes 0x5a, which are no saved state, and returns 0, as a good read does. */
+/*
+ * Fills @dst with bytes 0x5a, which are no saved state, and returns 0, like a read that succeeds.
+ */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;

@@ -17,8 +17,8 @@
 #define CASES 60
 #define SEED  20261130
 /*
- * For each instruction, some case must have a derived cost of at least this share of the model's
- * cost; otherwise the bound would find nothing.
+ * For each instruction but those that move single elements, some case must have a derived cost of
+ * at least this share of the model's cost; otherwise the bound would find nothing.
  */
 #define TIGHT	  0.15
 #define TIGHT_MMA 0.75
@@ -219,8 +219,8 @@ static bool check_cost(const struct gen *g, const char *machine, double *tight)
 
 /*
  * Returns the number of failures of an instruction on a machine. The case with the largest share of
- * its cost must reach TIGHT, unless single elements move: a bound far below the cost would find
- * nothing.
+ * its cost must reach TIGHT (for a matrix product, TIGHT_MMA), unless single elements move: a bound
+ * far below the cost would find nothing.
  */
 static unsigned int test_op(enum onpu_op op, const char *machine)
 {

@@ -328,8 +328,9 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 }
 
 /*
- * Uses 60 to 67 slots in turn, three times each. The CP remembers 64 slots, so that with 65 and
- * more every use is a fetch. Returns the number of failures.
+ * Uses 60 to 67 slots in turn, three times each, and with each of them the same PARAM slot. The CP
+ * remembers 64 slots, so that with 64 and more besides that one every use is a fetch. Returns the
+ * number of failures.
  */
 static unsigned int test_recent_slots(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the types of mma.w: each bit pattern of each type against the reference, numbers that the
- * formats' specifications (OCP 8-bit floats, OCP MX) name, and the faults of machines without these
- * types.
+ * formats' specifications (OCP 8-bit floats, OCP MX) name, and the faults of instructions and
+ * machines without these types.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +55,8 @@ static void program(enum onpu_op op, bool scales)
 }
 
 /*
- * Multiplies 1 by each of the @count bit patterns of a type, in one row; the machines must agree.
- * With @as_scales, the patterns are the scales.
+ * Multiplies 1 by each bit pattern of a type, in one row; the machines must agree. With @as_scales,
+ * the patterns are the scales.
  */
 static void all_patterns(unsigned int dtype, unsigned int data, bool as_scales)
 {

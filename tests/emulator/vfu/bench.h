@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bench of the vfio-user tests: a server in a thread of its own, a client that is connected to
- * it, and memory that both see. The rig of the device's tests (rig.h) uses that device through the
- * socket.
+ * it, and memory that both see. The rig of the device's tests (rig.h) uses the server's device
+ * through the socket.
  */
 #ifndef TESTS_VFU_BENCH_H
 #define TESTS_VFU_BENCH_H
@@ -39,7 +39,10 @@ void bench_start(struct bench *b, const struct vfu_server_config *config);
 /* Ends the server and frees everything. */
 void bench_stop(struct bench *b);
 
-/* Connects a client: lends it memory, enables BARs and DMA, attaches vectors to MSI-X or MSI. */
+/*
+ * Connects a client: lends the server memory, enables BARs and DMA, attaches vectors to MSI-X or
+ * MSI.
+ */
 void bench_attach(struct bench *b);
 /*
  * The steps of bench_attach(), for tests that repeat some of them: connect, enable BARs and bus

@@ -7,7 +7,7 @@
 
 #include "jobs.h"
 
-/* Cycles of a job that takes far longer than its test. */
+/* Cycles of one of the long jobs, which fill the ring, so that some are left when the test acts. */
 #define LONG (UINT64_C(4096) * 1000)
 
 static struct bench b;

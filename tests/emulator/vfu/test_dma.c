@@ -248,7 +248,10 @@ static void test_permissions(void **state)
 	assert_true(reachable(0));
 }
 
-/* Tests every length and alignment across three ranges, which are in another order in the file. */
+/*
+ * Tests an access to three ranges, which are in another order in the file, and each access of up to
+ * 16 bytes across a border.
+ */
 static void test_spans(void **state)
 {
 	static uint8_t buffer[3 * PAGE];

@@ -38,7 +38,9 @@ static void expect_service(void)
 {
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* VERSION waits, as the server may see the new client before the end of the old one. */
+	/*
+	 * VERSION waits, because the server may see the new client before the end of the old one.
+	 */
 	assert_int_equal(client_version(&b.client), 0);
 	assert_int_equal(client_config16(&b.client, PCI_VENDOR_ID), ONPU_PCI_VENDOR);
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
@@ -367,8 +369,8 @@ static int lingering(int *peer)
 }
 
 /*
- * Sends a lingering descriptor: with a message that takes none, among too many, past the end, or
- * as a second client.
+ * Sends a lingering descriptor: with a message that takes none, among too many, after a message
+ * that ends the connection, or as a second client.
  */
 static void send_lingering(unsigned int how, int fd, struct client *second)
 {

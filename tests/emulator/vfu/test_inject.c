@@ -192,7 +192,10 @@ static void test_doubled_and_late(void **state)
 	arm("late-interrupt,ms=10,vector=2");
 	raise_interrupts(2, 1);
 	expect(&seen.interrupts[2], 2);
-	/* The injector can delay so many interrupts; further ones come at once. */
+	/*
+	 * The injector delays at most VFU_INJECT_DELAYED interrupts, one of which is that of vector
+	 * 2; further ones come at once.
+	 */
 	arm("late-interrupt,ms=1000000,times=0,vector=3");
 	raise_interrupts(3, VFU_INJECT_DELAYED + 5);
 	assert_int_equal(seen.interrupts[3], 6);

@@ -301,8 +301,8 @@ static void test_limit(void **state)
 }
 
 /*
- * Changes events one at a time: the replay must find the changed event as the first difference, as
- * it compares all that is recorded.
+ * Changes events one at a time: the replay must find the changed event as the first difference,
+ * because it compares all that is recorded.
  */
 static void test_differs(void **state)
 {
@@ -349,7 +349,7 @@ static void test_differs(void **state)
 }
 
 /*
- * A device that reads other data does other things, as programs, rings and firmware are in the
+ * A device that reads other data does other things, because programs, rings and firmware are in the
  * data.
  */
 static void test_other_data(void **state)
