@@ -187,7 +187,7 @@ static void test_endless(void **state)
 			submit(&contexts[1], p);
 			asked = total;
 		}
-		/* The bound is generous, as jobs cost time that their cycles do not show. */
+		/* The bound is generous, because jobs cost time that their cycles do not show. */
 		assert_true(total < 3 * slice);
 	}
 	assert_true(asked);

@@ -59,7 +59,7 @@ static void ring_both(void)
 	ring_1();
 }
 
-/* Doorbells ring for the queue that is about to be dropped, and for one that has no work. */
+/* Doorbells ring at every moment of a job: for its queue, for one that has no work, or for both. */
 static void test_doorbell(void **state)
 {
 	static void (*const events[])(void) = { ring_0, ring_1, ring_both };

@@ -374,7 +374,7 @@ static void test_telemetry(void **state)
 	assert_int_equal(t.vms, 1);
 	slept = t.idle_cycles;
 	assert_true(slept < f->now);
-	/* The job takes as long as the sleep before. */
+	/* The firmware sleeps while a job of 100,000 cycles runs; these count as idle. */
 	f->queues[0].jobs.cycles = 100000;
 	driver_submit(f, 0, 1);
 	fake_settle(f);

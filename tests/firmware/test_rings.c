@@ -137,7 +137,7 @@ static void traffic(void)
 	driver_simple(f, 1234, 0, 0);
 }
 
-/* Transfers fail from the n-th on, for every n. */
+/* Transfers fail from the n-th on, for every n up to 40. */
 static void test_dma_errors(void **state)
 {
 	(void)state;

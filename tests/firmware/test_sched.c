@@ -53,7 +53,7 @@ static void test_priorities(void **state)
 	expect_runs(3, order, 6);
 	/*
 	 * The resident queue ended its first job before the firmware looked, and ran the second one
-	 * when its turn came.
+	 * in its time slice, the last one.
 	 */
 	for (uint32_t i = 3; i < 9; i++)
 		assert_int_equal(f->trace[i].cycles, i == 8 ? 300 : 600);
