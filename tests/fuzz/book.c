@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares a machine with the reference of tests/emulator/isa, which works element by element from
- * the text of isa.xml. It is slow, so that programs with much work are left out, and so are
- * programs that change their own instructions or slots, which the reference does not support.
+ * the text of isa.xml. The reference is slow, so that programs with much work are left out, and so
+ * are programs that change their own instructions or slots, which the reference does not support.
  */
 #include <stdbool.h>
 

@@ -5,7 +5,8 @@
  *
  * The first byte of a call chooses the function, and its arguments follow. Numbers are small unless
  * a byte of 0xff announces four raw ones. An operand is the number of one that exists; 0xff is
- * NULL. An operator takes a byte for every member of its options: 0 leaves the default.
+ * NULL, and 0xfe one of another builder. An operator takes a byte for every member of its options:
+ * 0 leaves the default.
  */
 #include "../random.h"
 #include "fuzz.h"
@@ -19,7 +20,7 @@
 #define MAX_CALLS    32
 #define MAX_LIST     12
 #define MAX_TENSORS  64
-/* Graphs with larger operands or numbers, or windows over nothing, are recorded but not run. */
+/* Graphs with larger operands or numbers are recorded but not run. */
 #define MAX_ELEMENTS 2048
 #define MAX_NUMBER   64
 

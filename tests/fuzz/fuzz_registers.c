@@ -22,8 +22,8 @@
 #define MAX_CYCLES     (1u << 17) /* most cycles of one move */
 #define OWN_CODE_BYTES 128
 /*
- * A program has one or two templates. There are PROGRAMS of them, at addresses that follow from
- * their numbers.
+ * A program has one template. There are PROGRAMS programs, at addresses that follow from their
+ * numbers.
  */
 #define PROGRAM_INSNS 4
 #define PROGRAM_SLOTS 16
@@ -145,7 +145,10 @@ static void request(struct host *h, struct fuzz_input *in)
 	host_request(h, &m);
 }
 
-/* Writes a program with one template and, with @preempt, several preemption points after it. */
+/*
+ * Writes a program with one template and, with @preempt, a preemption point before it and one after
+ * it.
+ */
 static void program(struct host *h, struct fuzz_input *in, unsigned int number, bool preempt)
 {
 	uint32_t insn[PROGRAM_INSNS][ONPU_INSN_WORDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of requests to webnn-run generate --server: the first byte says whether it is a
- * conversation, the rest is the body. A body that is taken has texts and numbers within their
+ * Fuzz target of requests to webnn-run generate --server: the first byte says whether the request
+ * is a conversation, the rest is its body. A body that is taken has texts and numbers within their
  * bounds; one that is refused has a reply that is JSON.
  */
 #include <math.h>

@@ -2,7 +2,7 @@
 /*
  * Loads a program of StableHLO, as text or bytecode, for one partition and for several. Whatever it
  * holds, loading ends with a status; its inputs, outputs and refusals can be queried, and the
- * program can be printed. Nothing runs, as loops take long; but loops with a known number of
+ * program can be printed. Nothing runs, because loops take long; but loops with a known number of
  * iterations are unrolled into a limited number of operations.
  */
 #ifndef ONPU_TESTS_FUZZ_STABLEHLO_H

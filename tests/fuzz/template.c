@@ -500,7 +500,10 @@ static bool is_operand(uint8_t field)
 	       field == ONPU_FIELD_ID_PARAM;
 }
 
-/* Sets fields other than operands. Waits are rare, as else most programs would be deadlocks. */
+/*
+ * Sets fields other than operands. Waits are rare, because otherwise most programs would be
+ * deadlocks.
+ */
 static void fields(struct fuzz_input *in, struct template *t)
 {
 	const struct onpu_op_info *info = &onpu_op_info[t->insn.op];

@@ -213,7 +213,9 @@ static void run(struct twin *t, const struct twins_program *p)
 	/* An input's result must not depend on what the input before left in SRAM. */
 	onpu_machine_forget(t->machine);
 	onpu_machine_begin(t->machine, &t->mem, &job);
-	/* The first step zeroes SRAM, unless it faults; then SRAM gets its content. */
+	/*
+	 * The first step zeroes SRAM, unless it faults; afterwards SRAM gets the program's content.
+	 */
 	step = onpu_machine_step(t->machine);
 	twins_fill_sram(p, onpu_machine_sram(t->machine));
 	while ((step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT) &&
