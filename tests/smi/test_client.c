@@ -103,8 +103,8 @@ static void load_is_the_difference(void **state)
 }
 
 /*
- * Tests that the load is that of new files: one whose client number was used before and whose busy
- * time is shorter, and one with that number on another device.
+ * Tests that a file whose busy time has become shorter, because its client number was given anew,
+ * has no load, and that a file with this number on another device counts as new.
  */
 static void load_is_never_negative(void **state)
 {
