@@ -89,8 +89,8 @@ static void test_write(void **state)
 }
 
 /*
- * Tests that constants are released when they are never written, as those of a plan that fails or
- * that another plan replaces.
+ * Tests that constants are released when they are never written, such as those of a plan that fails
+ * or that another plan replaces.
  */
 static void test_release(void **state)
 {

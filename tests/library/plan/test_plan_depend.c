@@ -93,7 +93,7 @@ static bool are_ordered(const struct hazard_access *a, const struct hazard_acces
 	return false;
 }
 
-/* Checks that the instructions of all edges from `op` have bytes in common with it. */
+/* Checks that all instructions for which `op` waits by an edge have bytes in common with it. */
 static void check_edges(const struct plan_depend *depend, struct hazard_access list[OPS][2],
 			uint32_t op)
 {

@@ -194,7 +194,9 @@ static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, 
 	return node;
 }
 
-/* Tests that rows too long for the slots of one job are refused, as a row cannot be divided. */
+/*
+ * Tests that rows too long for the slots of one job are refused, because a row cannot be divided.
+ */
 static void test_refusals(void **state)
 {
 	const struct npu_caps caps = { .sram_bytes = 16384,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs programs that were compiled for one named machine on another: the results must have the same
- * bits, and onpu-ref2 must take fewer cycles than onpu-ref1, as these graphs have work for the
+ * bits, and onpu-ref2 must take fewer cycles than onpu-ref1, because these graphs have work for the
  * matrix unit and for the vector unit. WEBNN_SIM_MACHINE names the machine that programs are
  * compiled for.
  */

@@ -78,8 +78,8 @@ static void test_orders(void **state)
 		bytes = draw_strides(&rng, dim, size, false, to_stride, &first);
 		draw_strides(&rng, dim, size, true, from_stride, &first);
 		/*
-		 * The buffers have exactly these bytes, so that the sanitizer finds accesses beyond
-		 * them.
+		 * The source has exactly these bytes, so that the sanitizer finds accesses beyond
+		 * them. The destination has one more, which must stay as it is.
 		 */
 		from = malloc((size_t)bytes);
 		to = malloc((size_t)bytes + 1);

@@ -110,7 +110,9 @@ static void test_large(void **state)
 	}
 }
 
-/* Tests quantisations and dequantisations in a row, with a constant between them. */
+/*
+ * Tests a quantisation whose result is dequantised with the same constant scales and zero points.
+ */
 static void test_chain(void **state)
 {
 	const int64_t dims[2] = { 33, 65 }, blocks[2] = { 11, 13 };

@@ -287,8 +287,8 @@ static void test_random_images(void **state)
 			branch = image;
 			image = random_layer(&t, image);
 			/*
-			 * The branch is joined with the image when their heights and widths match;
-			 * otherwise the branch is an output.
+			 * The branch is concatenated with the image when their heights and widths
+			 * match; otherwise the branch is an output.
 			 */
 			if (!random_below(3)) {
 				branch = conv(&t, branch, 6, 1, 1, 1, 0, 0);

@@ -371,7 +371,10 @@ static void test_reduce_long(void **state)
 	}
 }
 
-/* Tests tensors with all 8 dimensions that a view can have; kept and reduced ones alternate. */
+/*
+ * Tests tensors with all 8 dimensions that a view can have; kept and reduced ones alternate, or
+ * only the last one is reduced.
+ */
 static void test_reduce_rank8(void **state)
 {
 	static const int64_t mixed[8] = { 7, 2, 9, 2, 7, 3, 9, 2 };

@@ -68,7 +68,7 @@ static struct ir_value *by_reverse(struct test_graph *t, struct ir_value *in)
 static const struct {
 	const char *name;
 	struct ir_value *(*make)(struct test_graph *t, struct ir_value *in);
-	uint32_t times;	 /* the output is so many times as large as the input */
+	uint32_t times;	 /* the output is this many times as large as the input */
 	uint32_t values; /* number of values between input and output, each made and used once */
 	bool moves;
 } operators[] = {

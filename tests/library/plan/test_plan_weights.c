@@ -32,7 +32,7 @@ static void compare(struct test_graph *t, void *state, bool shorter)
 	graph_free(t);
 }
 
-/* The sizes of a random product: n is even, as elements may have 4 bits. */
+/* The sizes of a random product: n is even, because elements may have 4 bits. */
 struct sizes {
 	int64_t m, n, k, blocks, columns;
 	bool transposed;
@@ -161,7 +161,7 @@ static void floats(void **state)
 			operand[0] = node_unary(&t, IR_ABS, operand[0]);
 		operand[1] = weights(&t, IR_F16, &s, false);
 		numbers = (uint16_t *)operand[1]->constant->data;
-		/* All patterns of bits, when there are so many weights. */
+		/* All 256 patterns, if there are that many weights. */
 		for (size_t n = 0; n < operand[1]->constant->bytes / 2; n++)
 			numbers[n] = short_float((uint8_t)(n * 37), i % 2);
 		finish(&t, &s, IR_OP_MATMUL, operand, 2);
