@@ -27,7 +27,7 @@ extern struct fake {
 	/* The number of the job or call that fails, counted from 1; 0: none fails. */
 	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
 	unsigned int made_bos, made_contexts;
-	unsigned int cancels; /* so many of the next runs end as cancelled by a reset */
+	unsigned int cancels; /* how many of the next runs end as cancelled by a reset */
 	bool hold;	      /* no job ends until release_jobs() */
 	uint32_t max_slots;   /* slots that a job may have; 0: as many as an operand can name */
 	uint32_t isa_major;   /* major version of the device's instruction set */

@@ -65,7 +65,8 @@ WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
 /*
- * Notes record the arguments of callbacks. A lock guards them, as callbacks may run on any thread.
+ * Notes record the arguments of callbacks. A lock guards them, because callbacks may run on any
+ * thread.
  */
 #define NOTES 512
 

@@ -515,7 +515,7 @@ static void a_lost_context(void **state)
 	assert_true(notes_wait(notes, 1));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_non_null(strstr(notes_get(notes, 0).message, "wnnContextDestroy"));
-	/* As the context is lost already, this request is answered at once. */
+	/* The context is lost already, so that this request is answered at once. */
 	future = wnnContextGetLost(context, note_lost(notes, 0, 2));
 	assert_ok(wait_future(instance, future));
 	assert_int_equal(notes_count(notes), 2);

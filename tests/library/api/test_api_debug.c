@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * With WEBNN_DEBUG, misuse is refused and reported with the places in the program; with WEBNN_LOG,
+ * With WEBNN_DEBUG, misuse is refused and reported with locations in the program; with WEBNN_LOG,
  * the library writes its log to stderr; without them it writes nothing. Each case is a process of
  * its own: this program, called with the name of the case.
  */

@@ -80,7 +80,7 @@ static void equal_weights_are_stored_once(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* One number of the last matrix differs, at a place whose neighbours are equal. */
+/* One number of the last matrix differs, at a position whose neighbours are equal. */
 static void other_weights_are_not_shared(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -527,7 +527,7 @@ static void policies_that_do_not_suit(void **state)
 	wnnContextRelease(cpu);
 }
 
-/* Returns whether a checksum covers the byte at @at: none covers those between the parts. */
+/* Returns whether a checksum covers the byte at @at: none covers those between the sections. */
 static bool is_covered(const struct graph_file_header *h, size_t at)
 {
 	if (at < sizeof(*h))

@@ -146,7 +146,7 @@ static float first_of_product(WNNContext context, uint32_t rows)
 	WNNOperand operand = make_input(builder, "x", rows, 4), product;
 	WNNGraph graph;
 
-	/* Several rows take no constant: it would be packed, for another kernel. */
+	/* Several rows are not multiplied by a constant: it would be packed, for another kernel. */
 	product = rows == 1 ? wnnGraphBuilderMatmul(builder, operand,
 						    make_constant(builder, factors, 4, 4), NULL) :
 			      wnnGraphBuilderMatmul(builder, operand, operand, NULL);
@@ -295,7 +295,10 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 	wnnGraphRelease(loaded);
 }
 
-/* Checks sums in slices of rows, or also of channels. Releases context and instance. */
+/*
+ * Checks additions to the results of convolutions, whose images have many rows, or one row and many
+ * channels. Releases context and instance.
+ */
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
@@ -449,7 +452,10 @@ static void expect_view(WNNStringView view, const char *text)
 	assert_memory_equal(view.data, text, view.length);
 }
 
-/* The processor's levels differ by at most 1e-5 of the largest result; others are refused. */
+/*
+ * The processor's levels differ by at most 1e-5 of the largest result; levels that it lacks are
+ * refused.
+ */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -353,7 +353,8 @@ static bool save_and_load(struct run *run)
 }
 
 /*
- * Tensor z moves between these two; static, as work that nobody waits for may still write to them.
+ * Tensor z moves between these two; static, because work that nobody waits for may still write to
+ * them.
  */
 static float lent[2];
 

@@ -289,8 +289,8 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 
 /*
  * A sine that the NPU would have to run is refused in the call; the builder stays usable. With
- * constant folding y = x + sin(sin(-1)) builds, as the build computes its sines; without folding,
- * these are refused as well, and the graph is y = x + 1.
+ * constant folding y = x + sin(sin(-1)) builds, because the build computes its sines; without
+ * folding, these are refused as well, and the graph is y = x + 1.
  */
 static void npu_only_refuses_in_the_call(void **state)
 {

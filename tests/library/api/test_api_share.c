@@ -680,7 +680,9 @@ static void read_only_memory_is_for_inputs(void **state)
 	}
 }
 
-/* A failed dispatch leaves shared memory readable, as other devices may have written it since. */
+/*
+ * A failed dispatch leaves shared memory readable, because other devices may have written it since.
+ */
 static void a_failed_dispatch_leaves_it_to_others(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests tensors whose data is missing, as the work that should have written it failed: readers get
- * an error.
+ * Tests tensors whose data is missing, because the work that should have written it failed: readers
+ * get an error.
  */
 #include "fake.h"
 
