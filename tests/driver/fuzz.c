@@ -115,7 +115,7 @@ static uint64_t pool_get(struct fuzz *f, const struct pool *pool)
 {
 	unsigned int count = pool->count < POOL ? pool->count : POOL;
 
-	/* A small number is probably valid: another thread has it. */
+	/* A small number is probably valid, because another thread has an object with it. */
 	return count && rng_chance(&f->rng, 90) ? pool->number[rng_below(&f->rng, count)] :
 						  rng_below(&f->rng, 20);
 }

@@ -135,7 +135,7 @@ static void test_events(void)
 	ok(number_in("cpumask", "") < 1024, "perf knows where to count");
 }
 
-/* perf opens the events of a group under other locks than the first one. */
+/* The kernel opens the later events of a group under other locks than the first one. */
 static void test_group(void)
 {
 	int leader = open_counter("cycles");
@@ -189,7 +189,7 @@ static void test_job(const char *node)
 	ok(v[CYCLES] == cycles && cycles, "the cycles are those of fdinfo");
 	ok(v[WRITTEN] == BYTES && !v[READ], "a fill writes its bytes, and reads none");
 	ok(v[LD] + v[ST] > 0 && v[LD] + v[ST] <= cycles && !v[MXU], "one engine was busy");
-	/* The device translates at least the ring, the program and so many pages. */
+	/* The device translates at least the ring, the program and each page of the data. */
 	pages = BYTES / (has_large_pages() ? ONPU_LARGE_PAGE_SIZE : ONPU_PAGE_SIZE);
 	ok(v[MISSES] >= 2 + pages && v[MISSES] < 32 + pages, "each page was translated once");
 	ok(v[ENERGY] >= moved && v[ENERGY] < moved * 5 / 4, "the energy is that of the bytes");

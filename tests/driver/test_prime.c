@@ -378,8 +378,8 @@ static bool lose_invalidation(void)
 }
 
 /*
- * Takes all memory but for less than @import needs, and closes a buffer during the import. Returns
- * whether the import then gets the closed buffer's memory.
+ * Takes memory until less is left than @import needs, and closes a buffer during the import.
+ * Returns whether the import then gets the closed buffer's memory.
  */
 static bool gets_what_is_closed(struct import *import)
 {

@@ -19,7 +19,7 @@ static inline void onpu_kunit_hide(void) {}
 #include <linux/seq_file.h>
 
 struct kunit {
-	/** @priv: Data of the suite. */
+	/** @priv: Data of the test. */
 	void *priv;
 	/** @failures: Number of expectations that failed. */
 	unsigned int failures;
