@@ -204,7 +204,7 @@ static void run_in_qemu(const char *path, uint8_t *data)
 		fail_msg("%s: %zu bytes of %u", command, size, DATA_SIZE);
 }
 
-/* Runs the program up to the first ECALL; as there is no handler, the core locks up there. */
+/* Runs the program up to the first ECALL; there is no handler, so that the core locks up there. */
 static void run_here(uint8_t *data)
 {
 	static uint8_t tcm[IMAGE_SIZE];

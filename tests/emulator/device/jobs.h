@@ -25,9 +25,9 @@ static inline uint16_t job_data(struct program *p, uint64_t offset, uint32_t n)
 }
 
 /*
- * Returns a program that loads JOB_ELEMENTS floats, @stages times executes preempt and then twice x
- * = sin(x) + x, and stores the result. At every preemption point SRAM holds the floats; semaphore 9
- * has a token at the first point, and semaphore 10 at the last one.
+ * Returns a program that loads JOB_ELEMENTS floats, @stages times executes preempt and two
+ * additions of sin(x) to x, and stores the result. At every preemption point SRAM holds the floats;
+ * semaphore 9 has a token at the first point, and semaphore 10 at the last one.
  */
 static inline struct program *job_stages(unsigned int stages, float seed)
 {

@@ -18,7 +18,7 @@ struct gen {
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
 	bool failed;	 /* the operands did not fit: generate again */
 	uint64_t budget; /* most elements of the larger operands */
-	/* bytes, or nibbles of a 4-bit type, by which #taps move an operand down and up */
+	/* bytes, or nibbles of a 4-bit type, by which the taps move an operand down and up */
 	int64_t taps_low[3], taps_high[3];
 	/* first free byte of SRAM and of memory */
 	uint64_t sram_free, memory_free;
@@ -64,7 +64,7 @@ void generate_argreduce(struct gen *g);
 void generate_scan(struct gen *g);
 void generate_resample(struct gen *g);
 
-/* Function of mutate.c: changes a valid instruction in one or two places. */
+/* Function of mutate.c: changes a valid instruction once or twice. */
 void mutate(struct gen *g);
 
 #endif

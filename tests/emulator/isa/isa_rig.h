@@ -10,7 +10,7 @@
 #include "onpu_sim.h"
 #include "reference_machine.h"
 
-/* Sizes of the machines that exist in each kind. */
+/* Sizes of the machines; each exists for every SIMD level and number of threads. */
 enum rig_size {
 	RIG_SMALL, /* onpu-ref1 with little SRAM */
 	RIG_ODD,   /* the features of onpu-ref2; all sizes are small and odd */

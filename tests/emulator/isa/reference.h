@@ -31,7 +31,7 @@ struct ref_machine {
 	uint64_t readonly_base, readonly_size; /* writes there: MMU_PERM */
 };
 
-/* A decoded TENSOR slot. #taps moves the operand by @shift. */
+/* A decoded TENSOR slot. A tap (isa.xml: #taps) has moved the operand by @shift. */
 struct ref_tensor {
 	unsigned int dtype, rank, space;
 	uint64_t base, size, offset;

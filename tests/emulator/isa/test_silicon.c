@@ -90,8 +90,8 @@ static double lines(double n)
 }
 
 /*
- * Returns the least cycles of products in one form of the array: the most of units, reads of both
- * operands, and results.
+ * Returns the least cycles of products in one form of the array: the most that the units, the reads
+ * of either operand, or the writes of results need.
  */
 static double form_least(const struct sim_work *w, const struct onpu_sim_config *config,
 			 double rows, double cols)
@@ -133,8 +133,8 @@ static double mma_least(const struct sim_work *w, const struct onpu_sim_config *
 }
 
 /*
- * Returns the least cycles of a vector instruction: the most of units of the lanes and the port of
- * each operand.
+ * Returns the least cycles of a vector instruction: the most that the units of the lanes or the
+ * port of any operand need.
  */
 static double vector_least(const struct sim_work *w, const struct onpu_sim_config *config)
 {

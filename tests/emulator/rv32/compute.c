@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A test program that computes: CRC-32 by table, quicksort, 64-bit division in 32-bit steps, eight
- * queens by recursion. It reads numbers from the device and writes results to it; the host computes
- * the same results by other means.
+ * A test program that computes: CRC-32 by table, quicksort, division of 64-bit numbers that are
+ * kept in two words, eight queens by recursion. It reads numbers from the device and writes results
+ * to it; the host computes the same results by other means.
  */
 #include "compute.h"
 #include "device.h"

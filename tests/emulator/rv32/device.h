@@ -12,7 +12,7 @@
 
 #define DEVICE_IN	0x00 /* read: the next number */
 #define DEVICE_OUT	0x04 /* write: a result */
-#define DEVICE_TIMER	0x08 /* write: lower the timer line now, and raise it in n cycles */
+#define DEVICE_TIMER	0x08 /* write: lower the timer line, and raise it after this many cycles */
 #define DEVICE_DOORBELL 0x0c /* write: the level of the software line */
 #define DEVICE_DONE	0x10 /* write: the program is over */
 
