@@ -213,7 +213,7 @@ static void test_clients_share(void **state)
 	assert_true(equal_shares(cycles_of(0, 0), cycles_of(3, 7)));
 	for (uint32_t q = 4; q < 8; q++)
 		assert_true(equal_shares(cycles_of(q, q), cycles_of(3, 3)));
-	/* Runs take at least a slice and, but for a client that was behind, no longer. */
+	/* A run takes at least a slice, and more only if its client was behind. */
 	assert_true(f->num_runs > 300 && f->num_runs < 600);
 }
 
