@@ -109,8 +109,8 @@ static WNNTensor make_condition(const struct fixture *f, int number, uint8_t val
 }
 
 /*
- * Runs the graph with the conditions c and d, as far as they are inputs of it. Checks that all
- * elements of the result are `wanted`, and which nodes ran: those with `labels` (NULL: any).
+ * Runs the graph with those of the conditions c and d that are its inputs. Checks that all elements
+ * of the result are `wanted`, and which nodes ran: those with `labels` (NULL: any).
  */
 static void check_run(const struct fixture *f, WNNGraph graph, uint8_t c, uint8_t d, double wanted,
 		      const char *labels)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests tensors in memory of the application. When the device can use the memory, nothing is
- * copied, which the test counts; otherwise each tensor is copied once, and results still end up in
- * the application's memory.
+ * copied; otherwise each tensor is copied once, and results still end up in the application's
+ * memory. The test counts the bytes that are copied.
  */
 #include "fixture.h"
 

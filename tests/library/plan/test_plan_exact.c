@@ -47,7 +47,7 @@ static void check_bits(struct test_graph *t, void *state, const float *want, con
 
 /* ---- contractions */
 
-#define K    1500 /* channels: three taps of so many do not fit into 16 KiB */
+#define K    1500 /* channels: three taps of this many do not fit into 16 KiB */
 #define SIDE 5
 #define OUT  6
 
@@ -183,7 +183,10 @@ static void test_reduce(void **state)
 		const float *row = (const float *)t.data[0] + (size_t)i * LONG;
 
 		want[i] = sum_lanes(row, LONG);
-		/* The row is cut where it is no multiple of 16, and both slices are added. */
+		/*
+		 * The row is cut at 1005, which is no multiple of 16, and the sums of both slices
+		 * are added.
+		 */
 		other[i] = sum_lanes(row, 1005) + sum_lanes(row + 1005, LONG - 1005);
 	}
 	assert_true(count_continued(&t, *state, 0, ONPU_OP_RSUM) > 4);
