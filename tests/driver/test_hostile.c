@@ -239,7 +239,10 @@ TEST_F(hostile, program_that_never_yields)
 	finish(_metadata, self);
 }
 
-/* A job overwrites all memory of its process while it runs, its program and slots included. */
+/*
+ * A job overwrites all buffers of its process while it runs, those of its program and slots
+ * included.
+ */
 TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 {
 	struct npu_program *program = &self->program;

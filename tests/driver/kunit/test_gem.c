@@ -59,7 +59,7 @@ static struct {
 	bool both;
 	/* A call did not sync the next bytes, or did it with a wrong device or direction. */
 	bool wrong;
-	/* The number of calls after which the process counts as killed. */
+	/* The number of checks for a signal after which the process counts as killed. */
 	u64 life;
 	/*
 	 * @table is mapped for another device; @others counts its syncs for the device and the CPU.
