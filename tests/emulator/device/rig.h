@@ -79,7 +79,10 @@ struct rig_context {
  * makes the TLB keep entries until they are invalidated.
  */
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
-/* Uses a device that others made, with RIG_MEMORY zeroed bytes of memory at RIG_BUS. */
+/*
+ * Makes a rig for a device that the caller has made, with RIG_MEMORY zeroed bytes of memory at
+ * RIG_BUS.
+ */
 void rig_attach(struct rig *rig, const struct rig_io *io, void *memory);
 void rig_destroy(struct rig *rig);
 
