@@ -283,8 +283,8 @@ static void wrong_memory_is_refused(void **state)
 }
 
 /*
- * An output in the memory of an input is refused: it would overwrite elements of the input that are
- * not read yet.
+ * An output whose memory overlaps that of an input is refused: it would overwrite elements of the
+ * input that are not read yet.
  */
 static void overlaps_are_refused(void **state)
 {

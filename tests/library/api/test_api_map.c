@@ -411,7 +411,7 @@ static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits
 	wnnGraphBuilderRelease(builder);
 }
 
-/* Operators can be built with all types that the limits list, and with no others. */
+/* The operator neg can be built with all types that the limits list for it, and with no others. */
 static void npu_only_lists_what_it_builds(void **state)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for graphs of several nodes: each adds one node and returns its result. */
+/*
+ * Functions for graphs of several nodes: each but node_fire() adds one node and returns its result.
+ */
 #ifndef TEST_PLAN_NODES_H
 #define TEST_PLAN_NODES_H
 

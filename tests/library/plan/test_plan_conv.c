@@ -122,8 +122,8 @@ static void test_conv(void **state)
 }
 
 /*
- * Tests convolutions whose sums are so long that a small SRAM cannot hold one filter: the sums are
- * cut by rows, taps and channels.
+ * Tests convolutions whose sums are too long for one tile in a small SRAM: they are cut by rows,
+ * taps and channels.
  */
 static void test_conv_deep(void **state)
 {
@@ -482,7 +482,7 @@ static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint3
 
 /*
  * Padding multiplies weights by 0, and 0 times infinity is NaN: a convolution with padding and with
- * infinite or NaN weights runs on the CPU.
+ * constant weights that are infinite or NaN runs on the CPU.
  */
 static void test_weights_without_end(void **state)
 {

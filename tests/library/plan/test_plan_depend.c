@@ -209,7 +209,10 @@ static void add(struct plan_depend *depend, struct hazard_access *list, uint32_t
 	}
 }
 
-/* Tests images of 16 tiles of columns, one image after the other at the same address. */
+/*
+ * Tests images that are written in 16 tiles of columns and read in 8, one image after the other at
+ * the same address.
+ */
 static void test_apart(void **state)
 {
 	static struct hazard_access list[IMAGES * 24];

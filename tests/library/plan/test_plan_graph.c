@@ -347,7 +347,7 @@ static uint64_t lowest_offset(struct memory_interval *const *placed, uint32_t co
 /*
  * Sets the offsets of intervals as memory_pack() must: the largest interval comes first, the
  * earliest of equal ones, each at the lowest free offset. Finds that offset by a search over all
- * others.
+ * intervals that have one already.
  */
 static void pack_slowly(struct memory_interval *interval, uint32_t count)
 {

@@ -348,7 +348,7 @@ static struct ir_node *build_long(struct test_graph *t, enum ir_op op, enum ir_d
 	return build(t, &s, &attrs);
 }
 
-/* Tests that recurrent weights are loaded once for all steps, and no state goes through memory. */
+/* Tests that recurrent weights are loaded once for all steps. */
 static void test_weights_stay(void **state)
 {
 	for (int i = 0; i < 8; i++) {

@@ -70,7 +70,7 @@ static void test_large(void **state)
 	}
 }
 
-/* Tests that infinities stay infinite, and do not reach results in which their weight is 0. */
+/* Tests inputs with infinities and NaN, which must not reach results in which their weight is 0. */
 static void test_infinities(void **state)
 {
 	const int64_t in[4] = { 1, 1, 9, 9 }, out[4] = { 1, 1, 27, 21 };

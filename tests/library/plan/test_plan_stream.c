@@ -308,7 +308,7 @@ static void test_random_images(void **state)
 
 /* ---- rows */
 
-/* Tests that an attention never stores the scores of all tokens with all others. */
+/* Tests that the three nodes in the middle of an attention do not all store their scores. */
 static void test_attention(void **state)
 {
 	static const enum ir_dtype types[] = { IR_F32, IR_F16 };
