@@ -102,7 +102,10 @@ TEST_F(process, an_address_that_is_used_again)
 	}
 }
 
-/* After the handle is closed, the job faults, and data of the pages' next owner is intact. */
+/*
+ * After the handle is closed, a job that uses the buffer faults, and data of the pages' next owner
+ * is intact.
+ */
 TEST_F(process, a_closed_buffer_is_out_of_reach)
 {
 	for (int round = 0; round < 10; round++) {

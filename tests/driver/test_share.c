@@ -71,7 +71,10 @@ FIXTURE_TEARDOWN(share)
 	close(self->fd);
 }
 
-/* One client has all the contexts that it may have, and all of them work all the time. */
+/*
+ * One client has as many contexts as it may have, but at most 64, and all of them work all the
+ * time.
+ */
 TEST_F(share, one_client_cannot_keep_the_device)
 {
 	uint32_t count = self->info.max_contexts < 64 ? self->info.max_contexts : 64;

@@ -77,8 +77,8 @@ static void ring(struct kunit *test)
 }
 
 /*
- * Sets up a state: the hardware has got ten jobs, five of them have ended, and the first of its
- * ring was the fourth job.
+ * Sets up a state: the hardware has got ten jobs, five of them have ended, and the first job in its
+ * present ring was the fourth.
  */
 static void begin(struct job_test *t)
 {
