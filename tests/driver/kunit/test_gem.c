@@ -225,10 +225,7 @@ static u64 total_size(const struct gem_test *t)
 	return size;
 }
 
-/*
- * Makes the scatter list of the runs; for the CPU each entry has 4 KiB, whatever it has for the
- * device.
- */
+/* Makes the scatter list of the runs. For the CPU, each entry has 4 KiB. */
 static void make_table(struct gem_test *t)
 {
 	sg_init_table(t->entries, t->num_runs);
@@ -535,10 +532,7 @@ static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsi
 	KUNIT_EXPECT_EQ(test, seen.others[1], 0);
 }
 
-/*
- * A dma-buf syncs for each device that has the memory mapped, because devices differ in their
- * caches.
- */
+/* A dma-buf syncs for each device that has the memory mapped: devices differ in their caches. */
 static void what_a_dma_buf_syncs(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -732,9 +726,7 @@ static void memory_of_an_unplugged_device(struct kunit *test)
 	put_page(page);
 }
 
-/*
- * Only a process's memory that the device may not write is synced in one direction: to the device.
- */
+/* Only a process's memory that the device may not write is synced one way: to the device. */
 static void the_direction_of_a_mapping(struct kunit *test)
 {
 	struct onpu_bo bo = { .flags = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO };
