@@ -749,9 +749,7 @@ static void test_random_pages(void)
 		}
 }
 
-/*
- * Fills @dst with bytes 0x5a, which are no saved state, and returns 0, like a read that succeeds.
- */
+/* Fills @dst with 0x5a, which is no saved state; returns 0, like a read that succeeds. */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;
