@@ -295,10 +295,7 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 	wnnGraphRelease(loaded);
 }
 
-/*
- * Checks additions to the results of convolutions, whose images have many rows, or one row and many
- * channels. Releases context and instance.
- */
+/* Checks additions to the results of convolutions. Releases context and instance. */
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
@@ -452,10 +449,7 @@ static void expect_view(WNNStringView view, const char *text)
 	assert_memory_equal(view.data, text, view.length);
 }
 
-/*
- * The processor's levels differ by at most 1e-5 of the largest result; levels that it lacks are
- * refused.
- */
+/* Levels the processor has differ by 1e-5 of the largest result at most; others are refused. */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
