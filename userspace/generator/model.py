@@ -198,11 +198,10 @@ def callback_info(callback):
     mode = {"name": "mode", "type": "CallbackMode", "default": "AllowProcessEvents",
             "doc": "When and where callback may run."}
     users = [{"name": f"userdata{n}", "type": "void*", "doc": "Given to callback."} for n in (1, 2)]
-    own = {"name": "callback", "type": callback["name"] + "Callback", "doc": "Takes the result."}
+    own = {"name": "callback", "type": callback["name"] + "Callback", "doc": "The function that is called."}
     return {"name": callback["name"] + "CallbackInfo", "chain": "in",
             "header": callback.get("header", "webnn"), "members": [mode, own] + users,
-            "doc": "Who takes the result of an asynchronous operation: "
-                   f"WNN{callback['name']}Callback."}
+            "doc": f"A WNN{callback['name']}Callback, and when and where it may run."}
 
 
 def limits_struct(limits):

@@ -449,8 +449,9 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView 
  * @param max The largest size: at least min, at most 2147483647.
  *
  * @return Success, or TypeError: no input has a dimension of that name, the name has a range, the
- *     range is not valid, or the size that was set is not in it. That the graph differs for some
- *     sizes in more than sizes is a TypeError of wnnOnnxModelBuildSync().
+ *     range is not valid, or the size that was set is not in it; UnknownError: memory is exhausted.
+ *     That the graph differs for some sizes in more than sizes is a TypeError of
+ *     wnnOnnxModelBuildSync().
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetDimensionRange(WNNOnnxModel model, WNNStringView name,
 						   uint32_t min, uint32_t max);
@@ -462,7 +463,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetDimensionRange(WNNOnnxModel model, WNNString
  * @param name Name of the input, or NAME/0, NAME/1 … of an item of a sequence, in this order.
  * @param shape Its dimensions. With a 0 the input has no elements, and is no input of the graph.
  *
- * @return Success, or TypeError: there is no such input, or the file gives another shape.
+ * @return Success, or TypeError: there is no such input, or the file or wnnOnnxModelSetDimension()
+ *     gives another shape; UnknownError: memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel model, WNNStringView name,
 					       WNNUint32Array shape);
@@ -478,7 +480,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel model, WNNStringView
  * @param size Number of bytes.
  *
  * @return Success, or TypeError: there is no such input, its shape is not known, or size is not
- *     that of its elements.
+ *     that of its elements; UnknownError: memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView name,
 					       void const *data, size_t size);
@@ -492,7 +494,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView
  * @param names Names of tensors of the main graph: outputs of nodes, weights, or inputs of the
  *     model.
  *
- * @return Success, or TypeError: there is no such tensor, or one is given twice.
+ * @return Success, or TypeError: there is no such tensor, or one is given twice; UnknownError:
+ *     memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel model, size_t count,
 					    WNNStringView const *names);
@@ -521,7 +524,7 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetNeededValues(WNNOnnxModel model)
  * @param size Number of bytes.
  *
  * @return Success, or TypeError: no build has needed this tensor, or size is not that of its
- *     elements.
+ *     elements; UnknownError: memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name, void const *data,
 					  size_t size);
@@ -538,7 +541,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name
  * @param size Number of bytes.
  *
  * @return Success, or TypeError: no build has needed this tensor, or size is not that of its
- *     elements.
+ *     elements; UnknownError: memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetComputedValue(WNNOnnxModel model, WNNStringView name,
 						  void const *data, size_t size);

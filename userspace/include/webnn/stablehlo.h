@@ -446,7 +446,7 @@ WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram
 
 /**
  * Returns how many graphs the last run has built. The run took all others from earlier runs on the
- * context with the same limits.
+ * context with the same limits, or from files of wnnStablehloProgramSetGraphFolder().
  *
  * @param program The program.
  *

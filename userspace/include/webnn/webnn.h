@@ -26,7 +26,8 @@
  * objects too; WNN_*_STATIC_INIT is for those in strict ISO C.
  *
  * A struct that begins as { 0 } instead is refused where a number or truth value of it would then
- * silently be 0 in place of its default: the library knows it by its label, which is {NULL, 0}.
+ * silently be 0 in place of its default: the library knows it by its label, which is {NULL, 0}, or
+ * by other members that INIT does not set to 0.
  *
  * Absent members: an operand is absent when NULL, a list when its data is NULL, a number when
  * its kind is WNNNumberKind_None, an enum when 0 (Undefined); the default then counts. A
@@ -37,21 +38,22 @@
  *
  * Errors. Functions return a WNNStatus, or an object or operand that is NULL on error; getters
  * then give 0. wnnGetLastError gives status and message of the calling thread's last failed
- * call, wnnGraphBuilderGetLastError those of a builder's, and every error of a context goes to
- * the errorCallbackInfo of its WNNContextOptions. An operator whose operand is NULL fails with
- * TypeError and repeats the builder's earlier error in its message, so a chain of calls may be
- * checked once, at its end. NULL for an object is TypeError, never a crash.
+ * call, wnnGraphBuilderGetLastError those of a builder's last failed call, and errors of a context
+ * go to the errorCallbackInfo of its WNNContextOptions, too. An operator whose operand is NULL
+ * fails with TypeError and repeats the builder's earlier error in its message, so a chain of calls
+ * may be checked once, at its end. NULL for an object is TypeError, never a crash.
  *
  * Asynchronous functions take a callback info, which says who gets the result and when, and
  * return a future. Unless that is {0}, the callback runs exactly once, never from within the
  * function that was given it nor under a lock of the library, and in the order of the timeline;
  * it may call any function but those that wait or process events, which fail with
- * InvalidStateError there. Sync variants wait; the only callback that they run is
+ * InvalidStateError there. Sync variants wait; the only callback with a mode that they run is
  * that of errorCallbackInfo.
  *
  * Threads. Builders and their operands are externally synchronised: one thread at a time. All
- * else may be called from any thread. In a child process of fork() every function fails with
- * InvalidStateError. The library never exits or installs signal handlers, and prints
+ * else may be called from any thread. In a child process of fork(), AddRef, Release and
+ * FreeMembers do nothing, and all other functions that take an object or make an instance fail
+ * with InvalidStateError. The library never exits or installs signal handlers, and prints
  * only where the environment variables WEBNN_LOG or WEBNN_DEBUG ask for it.
  */
 #ifndef WEBNN_WEBNN_H
@@ -221,7 +223,7 @@ typedef enum WNNStatus {
 	WNNStatus_DataError = 7,
 	/**
 	 * Asynchronous operations only: wnnInstanceCancel was called, or the last reference to the
-	 * instance was released first.
+	 * instance was released first; for wnnContextGetLost also when that to the context was.
 	 */
 	WNNStatus_Cancelled = 8,
 	/** Waits only: the time was over first. */
@@ -290,7 +292,7 @@ typedef enum WNNCallbackMode {
 	WNNCallbackMode_WaitAnyOnly = 1,
 	/** Inside wnnInstanceWaitAny or wnnInstanceProcessEvents, whichever comes first. */
 	WNNCallbackMode_AllowProcessEvents = 2,
-	/** As above, or on a thread of the library at any time. */
+	/** Only on a thread of the library, at any time. */
 	WNNCallbackMode_AllowSpontaneous = 3,
 	/** Makes the type 32 bits wide; no value. */
 	WNNCallbackMode_Force32 = 0x7FFFFFFF
@@ -391,7 +393,7 @@ typedef enum WNNOperandDataType {
 	/** "uint8": Unsigned, 1 byte. */
 	WNNOperandDataType_Uint8 = 8,
 	/**
-	 * "int4": Signed, 4 bits: -8 to 7. Only where wnnContextOpSupportLimits lists it. Two
+	 * "int4": Signed, 4 bits: -8 to 7. Only where wnnContextGetOpSupportLimits lists it. Two
 	 * elements share a byte, the first in its low bits; the last byte of an odd number of
 	 * elements is padded.
 	 */
@@ -791,8 +793,8 @@ typedef void (*WNNBuildCallback)(WNNStatus status, WNNGraph graph, WNNStringView
 /**
  * Tells that a context was lost.
  *
- * @param status Success when the context was lost, Cancelled when the last reference to the
- *     instance was released first.
+ * @param status Success when the context was lost; Cancelled when wnnInstanceCancel was called, or
+ *     the last reference to the context or to the instance was released first.
  * @param message Why the context was lost. Valid during the callback.
  * @param userdata1 What was given with the callback.
  * @param userdata2 What was given with the callback.
@@ -1067,14 +1069,14 @@ typedef struct WNNInstancePermission {
 	WNN_VALUE(WNNInstancePermission, WNN_INSTANCE_PERMISSION_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNErrorCallback.
+ * A WNNErrorCallback, and when and where it may run.
  */
 typedef struct WNNErrorCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNErrorCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -1113,8 +1115,9 @@ typedef struct WNNContextOptions {
 	/**
 	 * Takes the errors of the context's synchronous calls and of the work on its timeline; with
 	 * a callback of NULL nobody takes them. In mode AllowProcessEvents, Sync functions run it
-	 * before they return, too, and at most 256 errors wait for it: when there are more, one
-	 * further message says how many are missing, and which was the last of these.
+	 * before they return, too, and at most 256 errors of the instance's contexts wait for it:
+	 * when there are more, one further message says how many are missing, and which was the
+	 * last of these.
 	 */
 	WNNErrorCallbackInfo errorCallbackInfo;
 } WNNContextOptions;
@@ -1130,7 +1133,8 @@ typedef struct WNNContextOptions {
 #define WNN_CONTEXT_OPTIONS_INIT WNN_VALUE(WNNContextOptions, WNN_CONTEXT_OPTIONS_STATIC_INIT)
 
 /**
- * Type and shape of an operand. Chain, for constants: WNNBorrowedConstant.
+ * Type and shape of an operand. Chain: WNNBorrowedConstant for a constant that is made of data,
+ * WNNDimensionRanges for an input.
  *
  * WebNN: MLOperandDescriptor, section 8.5
  */
@@ -2198,14 +2202,14 @@ typedef struct WNNTriangularOptions {
 	WNN_VALUE(WNNTriangularOptions, WNN_TRIANGULAR_OPTIONS_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNCreateContextCallback.
+ * A WNNCreateContextCallback, and when and where it may run.
  */
 typedef struct WNNCreateContextCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNCreateContextCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -2226,14 +2230,14 @@ typedef struct WNNCreateContextCallbackInfo {
 	WNN_VALUE(WNNCreateContextCallbackInfo, WNN_CREATE_CONTEXT_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNCreateTensorCallback.
+ * A WNNCreateTensorCallback, and when and where it may run.
  */
 typedef struct WNNCreateTensorCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNCreateTensorCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -2254,14 +2258,14 @@ typedef struct WNNCreateTensorCallbackInfo {
 	WNN_VALUE(WNNCreateTensorCallbackInfo, WNN_CREATE_TENSOR_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNReadTensorCallback.
+ * A WNNReadTensorCallback, and when and where it may run.
  */
 typedef struct WNNReadTensorCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNReadTensorCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -2282,14 +2286,14 @@ typedef struct WNNReadTensorCallbackInfo {
 	WNN_VALUE(WNNReadTensorCallbackInfo, WNN_READ_TENSOR_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNReadTensorIntoCallback.
+ * A WNNReadTensorIntoCallback, and when and where it may run.
  */
 typedef struct WNNReadTensorIntoCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNReadTensorIntoCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -2310,14 +2314,14 @@ typedef struct WNNReadTensorIntoCallbackInfo {
 	WNN_VALUE(WNNReadTensorIntoCallbackInfo, WNN_READ_TENSOR_INTO_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNBuildCallback.
+ * A WNNBuildCallback, and when and where it may run.
  */
 typedef struct WNNBuildCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNBuildCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -2338,14 +2342,14 @@ typedef struct WNNBuildCallbackInfo {
 	WNN_VALUE(WNNBuildCallbackInfo, WNN_BUILD_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNContextLostCallback.
+ * A WNNContextLostCallback, and when and where it may run.
  */
 typedef struct WNNContextLostCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNContextLostCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -3352,8 +3356,9 @@ WNN_EXPORT WNNFuture wnnInstanceCreateContextFromGPUDevice(
 WNN_EXPORT WNNStatus wnnInstanceProcessEvents(WNNInstance instance);
 
 /**
- * Waits until at least one of some futures is complete and runs the callbacks of all of them that
- * are.
+ * Waits until at least one of some futures is complete, which means that its callback has run. Runs
+ * the callbacks of those whose operations have ended, but not in mode AllowSpontaneous: a thread of
+ * the library runs these.
  *
  * @param instance The instance.
  * @param futureCount Number of items of futures.
@@ -3647,11 +3652,13 @@ WNN_EXPORT WNNStatus wnnContextWriteTensor(WNNContext context, WNNTensor tensor,
  * @param inputCount Number of items of inputs.
  * @param inputs A tensor for every input of the graph, none twice, none a constant.
  * @param outputCount Number of items of outputs.
- * @param outputs A tensor for every output of the graph, none twice, none an input as well.
+ * @param outputs A tensor for every output of the graph, none twice, none an input as well, unless
+ *     the output updates that input (wnnGraphBuilderUpdateInput).
  *
  * @return Success, or what went wrong; wnnGetLastError has the message. That the run itself failed
  *     is reported by wnnContextOnWorkDone. The outputs then have no data, and neither have tensors
- *     computed from them: reading them fails until something writes the tensor.
+ *     computed from them: reading them fails until something writes the tensor. Outputs with
+ *     WNNTensorDmaBuf or WNNTensorHostMemory can be read, but their contents are undefined.
  *
  * Errors:
  * - TypeError: the graph or a tensor belongs to another context, a tensor is destroyed or given
@@ -3838,7 +3845,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderInput(WNNGraphBuilder builder,
  *
  * @param builder The builder.
  * @param descriptor Its type and shape. Copied. With a WNNBorrowedConstant in the chain, data is
- *     not copied.
+ *     not copied if its address is a multiple of the size of an element.
  * @param data Its elements in row-major order. Copied before the call returns.
  * @param size Number of bytes of data: exactly those of the shape.
  *
@@ -4208,7 +4215,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderCumulativeSum(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4232,7 +4239,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderAdd(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4256,7 +4263,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderSub(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4280,7 +4287,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMul(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4304,7 +4311,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderDiv(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4328,7 +4335,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMax(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4352,7 +4359,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderMin(
  * @return type of a, any rank; the broadcast shape of a and b. Belongs to the builder. NULL on
  *     error.
  *
- * Integer overflow wraps; an integer division by zero never traps.
+ * Integer overflow wraps, and div of integers by 0 does not trap.
  *
  * Errors:
  * - those of every operator (see above)

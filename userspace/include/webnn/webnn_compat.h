@@ -31,9 +31,15 @@ extern "C" {
 typedef enum WNNCompatAutoPad {
 	/** The application: no padding is computed. */
 	WNNCompatAutoPad_Explicit = 1,
-	/** As much as makes the output ceil(input / stride); the odd one at the end. */
+	/**
+	 * As much as makes the output ceil(input / stride), half of it on each side; of an odd
+	 * number, the end has one more.
+	 */
 	WNNCompatAutoPad_SameUpper = 2,
-	/** As much as makes the output ceil(input / stride); the odd one at the beginning. */
+	/**
+	 * As much as makes the output ceil(input / stride), half of it on each side; of an odd
+	 * number, the beginning has one more.
+	 */
 	WNNCompatAutoPad_SameLower = 3,
 	/** Makes the type 32 bits wide; no value. */
 	WNNCompatAutoPad_Force32 = 0x7FFFFFFF
@@ -154,7 +160,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatFlatten(
  * @return The elements of input. Belongs to the builder. NULL on error.
  *
  * Errors:
- * - TypeError: an item is 0 or below -1, more than one is -1, or no number fits for it
+ * - TypeError: an item is 0 or below -1, more than one is -1, or no number in the place of -1 gives
+ *   as many elements as input has
  * - those of wnnGraphBuilderReshape
  */
 WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatReshape(
@@ -203,7 +210,7 @@ WNN_EXPORT WNNStatus wnnCompatAutoPadding(WNNCompatAutoPad autoPad, uint32_t inp
  * reads and waits.
  *
  * @param context The context.
- * @param graph A graph of it.
+ * @param graph A graph of the context.
  * @param inputCount Number of items of inputs.
  * @param inputs All inputs of the graph. A buffer may be larger than needed.
  * @param outputCount Number of items of outputs.

@@ -92,11 +92,17 @@ typedef enum WNNPlacementReason {
 	WNNPlacementReason_DataType = 8,
 	/** The NPU runs this operator, but not with these ranks. */
 	WNNPlacementReason_Rank = 9,
-	/** The NPU runs this operator, but not with these options. */
+	/**
+	 * The NPU runs this operator, but not with these options. This version does not give this
+	 * reason.
+	 */
 	WNNPlacementReason_Option = 10,
 	/** A tensor or a single tile is too big for the NPU. */
 	WNNPlacementReason_Size = 11,
-	/** It costs less on the CPU than the copies to the NPU and back. */
+	/**
+	 * It costs less on the CPU than the copies to the NPU and back. This version does not give
+	 * this reason.
+	 */
 	WNNPlacementReason_Cost = 12,
 	/**
 	 * The NPU can run it as far as its rules tell, but no program could be made: it met a limit
@@ -302,7 +308,8 @@ typedef struct WNNContextDeviceOptions {
 	WNNChainedStruct chain;
 	/**
 	 * "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu"; empty: what the
-	 * environment variable WEBNN_DEVICE says, else npu if an NPU opens, else cpu.
+	 * environment variable WEBNN_DEVICE says, else npu if WNNContextOptions asks for a device
+	 * other than the CPU and an NPU opens, else cpu.
 	 */
 	WNNStringView device;
 	/**
@@ -371,9 +378,10 @@ typedef struct WNNContextDeviceOptions {
 	WNN_VALUE(WNNContextDeviceOptions, WNN_CONTEXT_DEVICE_OPTIONS_STATIC_INIT)
 
 /**
- * Lends the data of wnnGraphBuilderConstant to the library instead of having it copied. The data
- * must not change until releaseCallback runs, which it does exactly once: also when
- * wnnGraphBuilderConstant or the build fails.
+ * Lends the data of wnnGraphBuilderConstant to the library instead of having it copied; data that
+ * is not aligned to the size of an element is copied all the same. The data must not change until
+ * releaseCallback runs, which it does exactly once: also when wnnGraphBuilderConstant or the build
+ * fails.
  */
 typedef struct WNNBorrowedConstant {
 	/** sType is WNNSType_BorrowedConstant. */
@@ -711,7 +719,10 @@ typedef struct WNNDeviceInfo {
 	WNNStringView machine;
 	/** One sentence: why this device was chosen, or why it cannot be used. */
 	WNNStringView reason;
-	/** Whether a context can be made on it. Default: false. */
+	/**
+	 * Whether a context can be made on it; from wnnContextGetDeviceInfo: whether the context is
+	 * not lost. Default: false.
+	 */
 	WNNBool usable;
 	/** Whether it is an NPU, real or simulated. Default: false. */
 	WNNBool accelerated;
@@ -856,7 +867,10 @@ typedef struct WNNNodePlacement {
 	uint32_t fusedInto;
 	/** Cycles of the NPU that the plan expects; 0 off the NPU and for fused nodes. */
 	uint64_t estimatedCycles;
-	/** Bytes copied between NPU and CPU memory because of where it runs, per dispatch. */
+	/**
+	 * Bytes copied between NPU and CPU memory because of where it runs, per dispatch; 0, as
+	 * both use one memory.
+	 */
 	uint64_t bytesCopied;
 } WNNNodePlacement;
 
@@ -924,12 +938,12 @@ typedef struct WNNGraphPlacementRules {
 	WNN_VALUE(WNNGraphPlacementRules, WNN_GRAPH_PLACEMENT_RULES_STATIC_INIT)
 
 /**
- * What the last completed dispatch of a graph cost.
+ * The cost of the last successful dispatch of a graph.
  */
 typedef struct WNNGraphStatistics {
 	/** Set it to NULL or to extensions to be filled as well. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
-	/** Number of dispatches completed so far. Default: 0. */
+	/** Number of dispatches that have succeeded so far. Default: 0. */
 	uint64_t dispatchCount;
 	/** Cycles of the NPU from the first instruction to the last. Default: 0. */
 	uint64_t npuCycles;
@@ -945,7 +959,7 @@ typedef struct WNNGraphStatistics {
 	uint64_t bytesRead;
 	/** Bytes that the NPU wrote to memory. Default: 0. */
 	uint64_t bytesWritten;
-	/** Bytes copied between NPU and CPU memory. Default: 0. */
+	/** Bytes copied between NPU and CPU memory; 0, as both use one memory. Default: 0. */
 	uint64_t bytesCopied;
 	/**
 	 * Programs of the NPU that leave nothing in its on-chip memory from one node to the next,
@@ -992,7 +1006,10 @@ typedef struct WNNGraphStatistics {
 typedef struct WNNDispatchStatistics {
 	/** Set it to NULL or to extensions to be filled as well. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
-	/** Which dispatch of the graph it is, counted as they end, from 1. Default: 0. */
+	/**
+	 * The number of the dispatch among those of the graph that succeeded, in the order of their
+	 * ends, from 1. Default: 0.
+	 */
 	uint64_t number;
 	/** Operators that ran on the NPU. Default: 0. */
 	size_t npuNodes;
@@ -1350,14 +1367,14 @@ typedef struct WNNVersion {
 #define WNN_VERSION_INIT WNN_VALUE(WNNVersion, WNN_VERSION_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNWorkDoneCallback.
+ * A WNNWorkDoneCallback, and when and where it may run.
  */
 typedef struct WNNWorkDoneCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNWorkDoneCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -1378,14 +1395,14 @@ typedef struct WNNWorkDoneCallbackInfo {
 	WNN_VALUE(WNNWorkDoneCallbackInfo, WNN_WORK_DONE_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNDispatchMeasuredCallback.
+ * A WNNDispatchMeasuredCallback, and when and where it may run.
  */
 typedef struct WNNDispatchMeasuredCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNDispatchMeasuredCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -1406,14 +1423,14 @@ typedef struct WNNDispatchMeasuredCallbackInfo {
 	WNN_VALUE(WNNDispatchMeasuredCallbackInfo, WNN_DISPATCH_MEASURED_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * Who takes the result of an asynchronous operation: WNNMapTensorCallback.
+ * A WNNMapTensorCallback, and when and where it may run.
  */
 typedef struct WNNMapTensorCallbackInfo {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** When and where callback may run. Default: AllowProcessEvents. */
 	WNNCallbackMode mode;
-	/** Takes the result. */
+	/** The function that is called. */
 	WNNMapTensorCallback callback;
 	/** Given to callback. */
 	void *WNN_NULLABLE userdata1;
@@ -1782,7 +1799,8 @@ WNN_EXPORT WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd);
  *
  * Errors:
  * - TypeError: the tensor was not made with WNNTensorHostMemory or is destroyed; data is NULL or
- *   not a multiple of the size of an element, or size is less than that of the tensor
+ *   its address is not a multiple of the size of an element, or size is less than that of the
+ *   tensor
  * - InvalidStateError: the context is lost, or the tensor is mapped
  */
 WNN_EXPORT WNNStatus wnnTensorSetHostMemory(WNNTensor tensor, WNNTensorHostMemory const *memory);
@@ -1878,8 +1896,8 @@ WNN_EXPORT uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringV
  * @param ranges The names with their ranges. The builder has the maximum of each.
  * @param sizesCount Number of items of sizes.
  * @param sizes Other builders that have not built, with their sizes: for each name one builder with
- *     its minimum and the maxima of the others, and one with a size between its ends; more find
- *     more of what differs. They may be released afterwards.
+ *     its minimum and the maxima of the others, and, if the range has such a size, one with a size
+ *     between its ends; more builders find more of what differs. They may be released afterwards.
  *
  * @return Success, or what went wrong; wnnGetLastError has the message, and the builder has the
  *     graph of numbers.
@@ -1999,12 +2017,13 @@ WNN_EXPORT WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNStrin
  * - TypeError: path is empty or has a NUL
  * - InvalidStateError: the graph is destroyed
  * - OperationError: the file cannot be written
+ * - NotSupportedError: the graph has dimensions that are known only at dispatch
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnGraphSave(WNNGraph graph, WNNStringView path);
 
 /**
- * Tells what the last completed dispatch cost.
+ * Tells the cost of the last successful dispatch.
  *
  * @param graph The graph.
  * @param statistics Filled.
@@ -2012,12 +2031,12 @@ WNN_EXPORT WNNStatus wnnGraphSave(WNNGraph graph, WNNStringView path);
  * @return Success, or what went wrong; wnnGetLastError has the message.
  *
  * Errors:
- * - InvalidStateError: no dispatch is complete yet, or the graph is destroyed
+ * - InvalidStateError: no dispatch has succeeded yet, or the graph is destroyed
  */
 WNN_EXPORT WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistics *statistics);
 
 /**
- * Tells where the time of the last completed dispatch went, instruction by instruction.
+ * Tells where the time of the last successful dispatch went, instruction by instruction.
  *
  * @param graph The graph.
  * @param profile Filled; the caller frees it with wnnGraphProfileFreeMembers.
@@ -2025,7 +2044,7 @@ WNN_EXPORT WNNStatus wnnGraphGetLastStatistics(WNNGraph graph, WNNGraphStatistic
  * @return Success, or what went wrong; wnnGetLastError has the message.
  *
  * Errors:
- * - InvalidStateError: no dispatch is complete yet, or the graph is destroyed
+ * - InvalidStateError: no dispatch has succeeded yet, or the graph is destroyed
  * - NotSupportedError: the context was made without profile in WNNContextDeviceOptions
  * - UnknownError: memory is exhausted
  */
