@@ -177,12 +177,16 @@ test_no_time()
 	out=$(env top="$copy" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"
 		budgets["stage lint"]=15
 		stage_lint() { echo ran; }
-		for left in 40 60; do
+		for left in 70 90; do
 			check_end=$(($(date +%s) + left))
 			stage lint stage_lint
 			echo "${stage_result[lint]}"
-		done' 2>&1)
-	equal "a stage needs three times its budget" $'  lint: NOT RUN, as too little time is left for it\nskipped\nran\npassed'
+		done
+		budgets["stage guest"]=15
+		check_end=$(($(date +%s) + 60))
+		stage guest stage_lint' 2>&1)
+	equal "a stage needs five times its budget, one of guests three times" \
+		$'  lint: NOT RUN, as too little time is left for it\nskipped\nran\npassed\nran'
 }
 
 # Tests that ./npu reports a disk with too little space before anything is fetched: no step has
