@@ -140,20 +140,24 @@ static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t op, bo
 }
 
 /*
- * Returns the range in which `at` lies. The search has no branch on the comparison, as processors
- * could not predict it.
+ * Returns the range in which `at` lies, or `i` if that is behind it. The search has no branch on
+ * the comparison, as processors could not predict it.
  */
-static inline size_t find(const struct plan_depend *g, int64_t at)
+static inline size_t find_from(const struct plan_depend *g, size_t i, int64_t at)
 {
-	size_t i = 0;
-
-	for (size_t num = g->num_ranges; num > 1;) {
+	for (size_t num = g->num_ranges - i; num > 1;) {
 		size_t half = num / 2;
 
 		i = g->begin[i + half] <= at ? i + half : i;
 		num -= half;
 	}
 	return i;
+}
+
+/* Returns the range in which `at` lies. */
+static inline size_t find(const struct plan_depend *g, int64_t at)
+{
+	return find_from(g, 0, at);
 }
 
 /* ---- lists of segments */
@@ -294,15 +298,17 @@ static inline bool are_apart(const struct columns *columns, const struct segment
 /*
  * Makes range i one that an access touches alike. A range of at least one row has all columns; a
  * shorter one is split where the columns begin or end. Sets *columns to the columns to touch,
- * which are all bytes of a shorter range and of one with too many segments, and *none to whether
- * the range has none of them. Returns 0, or -1: no memory.
+ * which are all bytes of a shorter range and of one with too many segments, and *first to the
+ * range's first byte of them, or to the first one behind a range that has none. Returns 0, or -1:
+ * no memory.
  */
-static int narrow(struct plan_depend *g, size_t i, struct columns *columns, bool *none)
+static int narrow(struct plan_depend *g, size_t i, struct columns *columns, int64_t *first)
 {
-	int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, pitch = columns->pitch, first;
+	int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, pitch = columns->pitch,
+		border;
 	int64_t distance, end;
 
-	*none = false;
+	*first = begin;
 	if (!pitch || bytes >= pitch) {
 		if (g->ranges[i].num > MOST_SEGMENTS)
 			*columns = (struct columns){ .pitch = 0 };
@@ -312,9 +318,19 @@ static int narrow(struct plan_depend *g, size_t i, struct columns *columns, bool
 	end = distance + columns->run;
 	*columns = (struct columns){ .pitch = 0 };
 	/* The first bytes come before the columns, or end columns that begin before the range. */
-	first = end > pitch ? end - pitch : distance ? distance : end;
-	*none = end <= pitch && distance;
-	return first < bytes ? split(g, i, begin + first) : 0;
+	border = end > pitch ? end - pitch : distance ? distance : end;
+	if (end <= pitch)
+		*first += distance;
+	return border < bytes ? split(g, i, begin + border) : 0;
+}
+
+/*
+ * Returns the range behind range i that is the next one for an access to bytes up to `hi`, whose
+ * first byte behind range i is `first`: the one of this byte, or else the last one before `hi`.
+ */
+static inline size_t skip(const struct plan_depend *g, size_t i, int64_t first, int64_t hi)
+{
+	return find_from(g, i + 1, first < hi ? first : hi - 1);
 }
 
 /* Adds `op` to a list of readers. Returns 0, or -1: no memory. */
@@ -511,23 +527,27 @@ static int find_first(struct plan_depend *g, int64_t lo, int64_t hi, const struc
 static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct columns *columns,
 		     uint32_t op)
 {
-	int64_t end;
-	size_t i;
+	int64_t end, first;
+	size_t i, next;
 
 	if (find_first(g, lo, hi, columns, &i, &end))
 		return -1;
-	for (; g->begin[i] < hi; i++) {
+	for (; g->begin[i] < hi; i = next) {
 		struct columns here = *columns;
 		struct range *range;
-		bool none;
 
-		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &none))
+		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &first))
 			return -1;
+		next = i + 1;
+		if (first >= g->begin[next]) {
+			next = skip(g, i, first, hi);
+			continue;
+		}
 		range = &g->ranges[i];
-		if (!none && (add_edge(g, range->writer, op, true) ||
-			      follow_columns(g, range, &here, op, false, true) ||
-			      (here.pitch ? touch_columns(g, range, &here, op, false) :
-					    add_reader(g, &range->readers, op))))
+		if (add_edge(g, range->writer, op, true) ||
+		    follow_columns(g, range, &here, op, false, true) ||
+		    (here.pitch ? touch_columns(g, range, &here, op, false) :
+				  add_reader(g, &range->readers, op)))
 			return -1;
 	}
 	return 0;
@@ -565,19 +585,21 @@ static void write_range(struct plan_depend *g, size_t i, uint32_t op)
 static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 			const struct columns *columns, uint32_t op)
 {
-	int64_t end;
-	size_t i;
+	int64_t end, first;
+	size_t i, next;
 
 	if (find_first(g, lo, hi, columns, &i, &end))
 		return -1;
-	for (; g->begin[i] < hi; i++) {
+	for (; g->begin[i] < hi; i = next) {
 		struct columns here = *columns;
-		bool none;
 
-		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &none))
+		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &first))
 			return -1;
-		if (none)
+		next = i + 1;
+		if (first >= g->begin[next]) {
+			next = skip(g, i, first, hi);
 			continue;
+		}
 		if (follow_range(g, &g->ranges[i], &here, op, true))
 			return -1;
 		if (!here.pitch)
