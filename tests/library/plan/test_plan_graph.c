@@ -258,7 +258,7 @@ static void test_jobs(void **state)
 
 		random_seed(77 + layout);
 		graph_init(&t);
-		fire = node_fire(&t, layout, 40);
+		fire = node_fire(&t, layout, 24);
 		/* A broadcast operand stays in SRAM from tile to tile, but not from job to job. */
 		bias = add_operand(&t, IR_F32, 1, (int64_t[]){ 1 }, false);
 		add_output(&t,
