@@ -10,6 +10,7 @@ functions take messages there, and what a message of the section means. Messages
 their own follow, each with its cause on an indented line after it. In a section whose line "# each"
 says "listed", every message has to be there with its cause.
 """
+import ast
 import fnmatch
 import pathlib
 import re
@@ -18,16 +19,25 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent
 CAUSES = HERE / "messages.txt"
-FOLDERS = ("userspace/src", "userspace/import", "userspace/tools", "driver", "emulator", "bindings/node/src", "scripts")
-SUFFIXES = (".c", ".sh")
+# Folders with sources, and the suffixes of those that have messages for users.
+FOLDERS = {"userspace/src": ".c", "userspace/import": ".c", "userspace/tools": ".c", "userspace/pjrt": ".c",
+           "userspace/ort": ".c", "userspace/ggml": ".c", "driver": ".c", "emulator": ".c", "bindings/node/src": ".c",
+           "bindings/node/lib": ".js .mjs", "bindings/node/install.js": ".js", "bindings/python/src": ".c",
+           "bindings/python/webnn_npu": ".py", "bindings/jax/jax_plugins": ".py", "scripts": ".sh"}
 FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status supports_not plan_fail onnx_error
     complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
-    dev_err dev_err_probe reject_image vfu_server_log broken throw_internal""".split()
+    dev_err dev_err_probe reject_image vfu_server_log broken throw_internal throw_status""".split()
 DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
 INTERNAL = "internal error, please report it: "
 STRING = r'"(?:[^"\\]|\\.)*"'
 # Adjacent literals are one string, also with a macro of a printf format between them.
 STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
+# What a .c file or a header beside it defines as a string, such as the name with which messages begin.
+MACRO = re.compile(rf'^#define\s+(\w+)\s+({STRING})\s*$', re.M)
+SCRIPT_STRING = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`"
+SCRIPT_STRINGS = re.compile(rf"(?:{SCRIPT_STRING})(?:\s*\+\s*(?:{SCRIPT_STRING}))*")
+SCRIPT_CALL = re.compile(r"\b(?:fail|invalidState|rejectAll|\w*Error|\w*DOMException)\(")
+WORDS = re.compile(r"\A(?!(?:onpu|OnpuExecutionProvider): …: …$).*[A-Za-z]{2,} ?[^…]*[A-Za-z]{2,}", re.S)
 SPECIFIER = re.compile(r'%%|%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?(?:p\w|[a-zA-Z])')
 
 
@@ -63,12 +73,13 @@ def read_causes():
     return sections
 
 
-def call_arguments(text, begin):
+def call_arguments(text, begin, string=STRING):
     """Returns what stands between the brackets of a call."""
-    depth, at = 1, begin
+    depth, at, string = 1, begin, re.compile(string)
     while depth and at < len(text):
-        if text[at] == '"':
-            at = re.compile(STRING).match(text, at).end()
+        found = string.match(text, at)
+        if found:
+            at = found.end()
             continue
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
@@ -83,13 +94,62 @@ def plain(literal):
     return re.sub("…+", "…", text).strip()
 
 
+def macros_of(path):
+    """Returns the strings that a .c file and the headers beside it define, by their names."""
+    headers = sorted(path.parent.glob("*.h"))
+    return {name: string for file in (*headers, path) for name, string in MACRO.findall(file.read_text(encoding="utf-8"))}
+
+
+def texts_of(node):
+    """Returns what an expression of Python may be as a text, a list; "…" stands for what differs."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [left + right for left in texts_of(node.left) for right in texts_of(node.right)]
+    if isinstance(node, ast.IfExp):
+        return texts_of(node.body) + texts_of(node.orelse)
+    return ["…"]
+
+
+def python_messages(text):
+    """Returns the messages of exceptions and warnings."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and node.args:
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name.endswith("Error") or name in ("warn", "warning"):
+                yield from (re.sub("%[rs]", "…", message) for message in texts_of(node.args[0]))
+
+
+def script_messages(text):
+    """Returns the messages of exceptions: of a call, the strings of the last argument that has a sentence."""
+    text = re.sub(r"^\s*//.*", "", text, flags=re.M)
+    for call in SCRIPT_CALL.finditer(text):
+        found = []
+        for strings in SCRIPT_STRINGS.finditer(call_arguments(text, call.end(), SCRIPT_STRING)):
+            parts = re.findall(SCRIPT_STRING, strings[0])
+            message = "".join(re.sub(r"\$\{(?:[^{}]|\{[^{}]*\})*\}", "…", part[1:-1]) for part in parts)
+            if " " in message and not re.fullmatch(r"Failed to execute '[^']*' on '[^']*'", message):
+                found.append(message.replace("\\'", "'"))
+        yield from found
+
+
 def messages_of(path, functions):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".sh":
         for found in DIE.findall(text):
             yield re.sub(r"\$(?:\w+|\(\(.*?\)\)|\(.*|\{[^}]*\}|[@*0-9])", "…", found).strip()
         return
+    if path.suffix != ".c":
+        for message in (python_messages if path.suffix == ".py" else script_messages)(text):
+            message = re.sub("…+", "…", message).strip()
+            if WORDS.search(message):
+                yield message
+        return
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+    macros = macros_of(path)
+    text = re.sub(rf"{STRING}|\b[A-Z_]+\b", lambda m: macros.get(m[0], m[0]), text)
     for call in re.finditer(rf'\b(?:{"|".join(functions)})\(', text):
         found = STRINGS.search(call_arguments(text, call.end()))
         message = plain(found[0]) if found else ""
@@ -97,14 +157,15 @@ def messages_of(path, functions):
         if message.startswith(INTERNAL):
             message = INTERNAL + "…"
         # A message without a word of its own only passes another message on.
-        if re.search(r"[A-Za-z]{2,} ?[^…]*[A-Za-z]{2,}", message):
+        if WORDS.search(message):
             yield message
 
 
 def collect(sections):
     """Yields (section or None, path, messages) of each source that has messages."""
-    for folder in FOLDERS:
-        for path in sorted(p for p in (TOP / folder).rglob("*") if p.suffix in SUFFIXES):
+    for folder, suffixes in FOLDERS.items():
+        top = TOP / folder
+        for path in sorted(p for p in (top.rglob("*") if top.is_dir() else [top]) if p.suffix in suffixes.split()):
             name = str(path.relative_to(TOP))
             section = next((s for s in sections if s.covers(name)), None)
             found = sorted(set(messages_of(path, FUNCTIONS + (section.functions if section else []))))

@@ -228,15 +228,12 @@ static bool lacks_values(const struct capability *c, const WNNOnnxNode *node)
 
 static void tell_of_graphs(struct capability *c)
 {
-	static const char reason[] =
-		"ONNX Runtime before 1.24 does not give it the values that the "
-		"graphs within it read";
-
 	for (size_t i = 0; i < c->read.graph.nodeCount; i++)
 		if (lacks_values(c, &c->read.graph.nodes[i]))
 			tell_of_node(c, c->read.graph.nodes[i].name,
 				     c->read.graph.nodes[i].operatorName,
-				     (WNNStringView){ reason, sizeof(reason) - 1 });
+				     text("ONNX Runtime before 1.24 does not give it the values "
+					  "that the graphs within it read"));
 }
 
 /*

@@ -7,15 +7,15 @@
 
 #include "plugin.h"
 
-#define NO_MEMORY "onpu: memory is exhausted"
+/* The members of an error whose message is a literal. */
+#define fixed_text(literal) .length = sizeof(literal) - 1, .text = (literal)
 
 struct pjrt_error *onpu_nomem(void)
 {
 	static struct pjrt_error error = {
 		.code = PJRT_RESOURCE_EXHAUSTED,
 		.is_static = true,
-		.length = sizeof(NO_MEMORY) - 1,
-		.text = NO_MEMORY,
+		fixed_text("onpu: memory is exhausted"),
 	};
 
 	return &error;
