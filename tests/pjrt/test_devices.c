@@ -144,7 +144,7 @@ static void test_assignments(void **state)
 	fails(compile(text, "mlir", twice, sizeof(twice), &loaded), 3,
 	      "the program is for device 1 twice");
 	fails(compile(text, "mlir", beyond, sizeof(beyond), &loaded), 3,
-	      "the program is for device 4; they are 0 to 3");
+	      "the program is for device 4; the client has 0 to 3");
 	close_several(before);
 }
 

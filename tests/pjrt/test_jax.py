@@ -435,7 +435,7 @@ class Programs(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True,
                                   env=os.environ | {"ONPU_PJRT_CACHE_DIR": str(file), "JAX_PLATFORMS": "onpu"})
             self.assertEqual(done.returncode, 1)
-            self.assertIn(f"the folder {file} of the environment variable ONPU_PJRT_CACHE_DIR cannot be made", done.stderr)
+            self.assertIn(f"the folder {file} of the environment variable ONPU_PJRT_CACHE_DIR cannot be used", done.stderr)
 
     def test_compiled(self):
         """Tests what JAX can ask about a compiled program, and that the program can be saved and

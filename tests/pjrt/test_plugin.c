@@ -110,7 +110,7 @@ static void test_clients(void **state)
 	option.string = "/dev/null";
 	option.count = 9;
 	fails(api->Client_Create(&args), 3,
-	      "the folder /dev/null of the option cache_dir cannot be made: Not a directory");
+	      "the folder /dev/null of the option cache_dir cannot be used: Not a directory");
 	/* The variable counts only without the option. */
 	option = (struct pjrt_named_value){
 		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
@@ -255,7 +255,7 @@ static void test_refusals(void **state)
 	      "the program is for 2 replicas of 1 partitions; the client has 1 devices");
 	fails(compile(sum, "mlir", cut, sizeof(cut), &loaded), 3, "are no CompileOptionsProto");
 	fails(compile(sum, "mlir", device, sizeof(device), &loaded), 3,
-	      "the program is for device 5; they are 0 to 0");
+	      "the program is for device 5; the client has 0 to 0");
 	fails(compile(sum, "mlir", many, sizeof(many), &loaded), 3,
 	      "the options assign more than 8 replicas or 8 partitions to devices");
 	fails(compile("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"

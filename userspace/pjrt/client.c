@@ -71,6 +71,7 @@ static struct pjrt_error *read_variable(struct choice *choice)
 static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView folder)
 {
 	const char *variable = getenv("ONPU_PJRT_CACHE_DIR"), *from = "option cache_dir";
+	const char *step = "used";
 	struct stat status;
 	int error = 0;
 
@@ -84,14 +85,14 @@ static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView f
 	if (!client->cache_dir)
 		return onpu_nomem();
 	if (mkdir(client->cache_dir, 0700) && errno != EEXIST)
-		error = errno;
+		error = errno, step = "made";
 	else if (stat(client->cache_dir, &status))
 		error = errno;
 	else if (!S_ISDIR(status.st_mode))
 		error = ENOTDIR;
 	return error ? onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the folder %s of the %s cannot be made: %s",
-				  client->cache_dir, from, strerror(error)) :
+				  "onpu: the folder %s of the %s cannot be %s: %s",
+				  client->cache_dir, from, step, strerror(error)) :
 		       NULL;
 }
 
@@ -213,8 +214,8 @@ static struct pjrt_error *open_others(struct pjrt_client *client, size_t count)
 		 info.nodePath.data ? info.nodePath.data : "");
 	if (is_npu && strcmp(node + strcspn(node, "0123456789"), "0") != 0)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: %zu devices are the NPUs 0 to %zu, but %s is the first "
-				  "that opens; choose the device npu:0, or 1 device",
+				  "onpu: %zu devices are the NPUs 0 to %zu, but %s is chosen, or "
+				  "the first that opens; choose the device npu:0, or 1 device",
 				  count, count - 1, node);
 	while (client->count < count && !error) {
 		if (is_npu)
@@ -316,7 +317,7 @@ static struct pjrt_error *look_up(struct pjrt_client *client, int id, struct pjr
 {
 	if (id < 0 || (size_t)id >= client->count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: there is no device %d; they are 0 to %zu", id,
+				  "onpu: there is no device %d; the client has 0 to %zu", id,
 				  client->count - 1);
 	*device = &client->device[id];
 	return NULL;

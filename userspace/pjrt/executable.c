@@ -54,8 +54,8 @@ static struct pjrt_error *refuse(WNNStablehloRefusalArray refusals)
 			 first->column);
 	return onpu_error(PJRT_UNIMPLEMENTED, "onpu: the program cannot run%s: %.*s%s%s%.*s", count,
 			  (int)first->operatorName.length, first->operatorName.data, where,
-			  first->operatorName.length ? ": " : "", (int)first->reason.length,
-			  first->reason.data);
+			  first->operatorName.length || *where ? ": " : "",
+			  (int)first->reason.length, first->reason.data);
 }
 
 /*
@@ -122,7 +122,7 @@ static struct pjrt_error *take_memory_kind(struct pjrt_executable *executable, s
 		return onpu_error(
 			PJRT_INVALID_ARGUMENT,
 			"onpu: output %zu of the program is for the memory %.*s; a device "
-			"has device and pinned_host",
+			"has the memories device and pinned_host",
 			output, (int)wanted.length, wanted.data);
 	executable->memories[output] = kind;
 	executable->kinds[output] = onpu_memory_kinds[kind];

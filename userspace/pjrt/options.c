@@ -231,9 +231,11 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 				      i;
 
 		if (id >= client->count)
-			return onpu_error(PJRT_INVALID_ARGUMENT,
-					  "onpu: the program is for device %llu; they are 0 to %zu",
-					  (unsigned long long)id, client->count - 1);
+			return onpu_error(
+				PJRT_INVALID_ARGUMENT,
+				"onpu: the program is for device %llu; the client has 0 to "
+				"%zu",
+				(unsigned long long)id, client->count - 1);
 		for (uint64_t k = 0; k < i; k++)
 			if (wanted->devices[k] == (int)id)
 				return onpu_error(PJRT_INVALID_ARGUMENT,
