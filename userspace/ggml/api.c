@@ -203,9 +203,9 @@ static bool open_device(void)
 		return false;
 	}
 	if (!info.accelerated && (!wanted || !*wanted)) {
-		onpu_say(
-			"there is no NPU: ggml computes with its own back ends; set WEBNN_DEVICE=cpu "
-			"or WEBNN_DEVICE=sim to compute with this one");
+		onpu_say("%.*s; ggml computes with its own back ends, unless WEBNN_DEVICE=cpu or "
+			 "WEBNN_DEVICE=sim is set",
+			 (int)info.reason.length, info.reason.data);
 		return false;
 	}
 	snprintf(onpu.description, sizeof(onpu.description), "Open NPU, device %.*s%s%.*s",

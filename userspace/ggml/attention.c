@@ -127,7 +127,8 @@ WNNOperand onpu_emit_rope(struct onpu_emit *e, const struct gg_tensor *op)
 	struct rope rope;
 
 	if (!read_rope(op, &rope))
-		return onpu_refuse(e, "the rotation is not one of neighbours or of halves");
+		return onpu_refuse(e, "the rotation is not one of neighbours or of halves, or not "
+				      "of an even number of elements from the first on");
 	angle = x_cast(e, onpu_value(e, op->src[1]), WNNOperandDataType_Float32);
 	angle = x_mul(e, x_reshape(e, angle, SHAPE(1, shape.dim[1], 1, 1)), make_steps(e, &rope));
 	if (op->src[2])

@@ -137,8 +137,9 @@ bool onpu_library_find(const void *address)
 #include "base.def"
 #undef BASE
 	if (found && !is_known(base.version())) {
-		onpu_say("ggml %s may have other structures; known versions:%.*s", base.version(),
-			 (int)sizeof(known_text) - 2, known_text);
+		onpu_say("ggml %s is not used, as it may have other structures; known "
+			 "versions:%.*s",
+			 base.version(), (int)sizeof(known_text) - 2, known_text);
 		found = false;
 	}
 	if (found)

@@ -253,7 +253,8 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 	if (!e->check && onpu_weights_take(a))
 		return onpu_emit_weights(e, a, x);
 	if (a->ne[3] != b->ne[3] && (a->ne[3] != 1 || group != 1))
-		return onpu_refuse(e, "a matrix is repeated in two dimensions; one is the most");
+		return onpu_refuse(e, "a matrix is repeated in two dimensions, or in the fourth "
+				      "from more than one");
 	matrix = is_float ? onpu_float(e, a) : of_quantised(e, a);
 	if (group != 1)
 		x = x_reshape(e, x,
