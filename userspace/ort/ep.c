@@ -100,8 +100,8 @@ static struct ort_status *open_report(struct onpu_ep *ep)
 	ep->report = fopen(ep->options.report, "we");
 	if (!ep->report)
 		return onpu_error(&ep->factory->ort, ORT_INVALID_ARGUMENT,
-				  ONPU_PROVIDER ": the report %s: %s", ep->options.report,
-				  strerror(errno));
+				  ONPU_PROVIDER ": the report cannot be written: %s: %s",
+				  ep->options.report, strerror(errno));
 	return NULL;
 }
 
