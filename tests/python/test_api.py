@@ -107,6 +107,7 @@ class Graphs(Case):
         self.equal(webnn_npu.unpack(packed, [2, 3]), values)
         self.equal(webnn_npu.unpack(webnn_npu.pack([1, 15, 9], "uint4"), [3], "uint4"), np.array([1, 15, 9], np.uint8))
         self.refused(MLTypeError, "-8 to 7", webnn_npu.pack, [8])
+        self.refused(MLTypeError, "the data has 65543 to 65543", webnn_npu.pack, [65543])  # 7 in 16 bits
         for context in CONTEXTS.values():
             builder = context.create_graph_builder()
             scale = builder.constant(np.array([[0.5]], np.float32))

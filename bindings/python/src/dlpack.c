@@ -211,8 +211,9 @@ static bool accept(struct py_foreign *self)
 			     (int)tensor->ndim);
 	else if (!find_format(self))
 		PyErr_Format(PyExc_BufferError,
-			     "the array has DLPack's type %d of %d bits, which WebNN does not have",
-			     tensor->code, tensor->bits);
+			     "the array has elements of DLPack's type %d, %d bits and %d lanes, "
+			     "which WebNN does not have",
+			     tensor->code, tensor->bits, tensor->lanes);
 	if (PyErr_Occurred())
 		return false;
 	for (int i = tensor->ndim; i-- > 0;) {
@@ -280,7 +281,8 @@ static int foreign_get_buffer(PyObject *object, Py_buffer *view, int flags)
 		return -1;
 	}
 	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
-		PyErr_SetString(PyExc_BufferError, "the array has strides");
+		PyErr_SetString(PyExc_BufferError, "the array comes with strides, which the "
+						   "reader of the buffer does not take");
 		return -1;
 	}
 	view->buf = (char *)self->tensor->data + self->tensor->byte_offset;

@@ -63,11 +63,11 @@ def stored_shape(name: str, shape: Iterable[int]) -> tuple[int, ...]:
 def pack(values: npt.ArrayLike, data_type: str = "int4") -> npt.NDArray[np.uint8]:
     """Packs elements of int4 or uint4 into bytes, two in each."""
     least, greatest = (-8, 7) if data_type == "int4" else (0, 15)
-    flat: npt.NDArray[Any] = np.asarray(values).astype(np.int16).ravel()
+    flat: npt.NDArray[Any] = np.asarray(values).ravel()
     if flat.size and (flat.min() < least or flat.max() > greatest):
         raise MLTypeError(f"{data_type} holds numbers from {least} to {greatest}, "
                           f"and the data has {flat.min()} to {flat.max()}")
-    flat = np.append(flat, np.zeros(flat.size % 2, np.int16)) & 15
+    flat = np.append(flat.astype(np.int16), np.zeros(flat.size % 2, np.int16)) & 15
     return (flat[0::2] | flat[1::2] << 4).astype(np.uint8)
 
 

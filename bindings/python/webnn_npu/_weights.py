@@ -38,7 +38,7 @@ class Weights:
             raise MLFileError(f"{self.graph}: weight {name!r} has shape {stored} in {self.weights}, "
                               f"and {list(shape)} in the graph")
         if start < 0 or size < 0 or start + size > self.data.size:
-            raise MLFileError(f"{self.weights}: weight {name!r} reaches beyond the end of the file")
+            raise MLFileError(f"{self.weights}: weight {name!r} lies outside of the file")
         data = self.data[start:start + size]
         if kind == "bfloat16" and data_type == "float32" and size == 2 * count(shape):
             return (np.frombuffer(data.tobytes(), "<u2").astype(np.uint32) << 16).view(np.uint8)
