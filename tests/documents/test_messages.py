@@ -30,7 +30,11 @@ class Messages(unittest.TestCase):
             "filter has … input channels per group, expected … (input has … channels, groups …)",
             "the device is wedged: it runs no jobs until onpu-smi reset, or binding the driver anew, revives it",
             "there is no device \"…\", which is asked for by …; allowed are npu, npu:NUMBER, sim and cpu, "
-            "with a NUMBER from 0 to 9999 and no zeros in front"}, everything)
+            "with a NUMBER from 0 to 9999 and no zeros in front",
+            # Those of a plugin with a macro in front, of Python with an expression in between, and of JavaScript.
+            "OnpuExecutionProvider: memory is exhausted",
+            "…: weight … has several matches in …",
+            "The input '…' has the shape […]: setDimension() or setShape() says how large it is."}, everything)
 
     def test_what_is_missing_is_noticed(self):
         sections = messages_rst.read_causes()
