@@ -59,7 +59,7 @@ try {
 	if (!loads()) {
 		build();
 		if (!loads())
-			throw new Error('the addon that was compiled cannot be loaded');
+			throw new Error(`the addon that was compiled cannot be loaded: node -e 'require(${JSON.stringify(ADDON)})' says why`);
 	}
 } catch (error) {
 	console.error(`webnn-npu: no addon for this machine: ${error.message}`);

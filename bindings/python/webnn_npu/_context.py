@@ -173,13 +173,13 @@ class MLContext:
         Other threads of Python run meanwhile, and may compute the same graph.
         """
         compiled = self._graph(graph)._for(self)
-        known = graph.get_input_names()
+        known, results = graph.get_input_names(), graph.get_output_names()
         for name in inputs:
             if name not in known:
                 raise MLTypeError(f"{name!r} is no input of the graph, which has {', '.join(known) or 'none'}")
         for name in outputs or ():
-            if name not in graph.get_output_names():
-                raise MLTypeError(f"{name!r} is no output of the graph")
+            if name not in results:
+                raise MLTypeError(f"{name!r} is no output of the graph, which has {', '.join(results)}")
         return compiled.run(inputs, outputs)
 
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor], outputs: Mapping[str, _Tensor]) -> None:
