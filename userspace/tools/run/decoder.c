@@ -280,7 +280,7 @@ static int check_presents(const struct decoder *d, uint32_t masked, size_t count
 				return gguf_fail(
 					error,
 					"its output \"%.*s\" has %u positions, its input %u: "
-					"as many or one more are allowed",
+					"it has to have 4 dimensions, and as many or one more",
 					(int)outputs[k].name.length, outputs[k].name.data,
 					shape.count > 2 ? shape.data[2] : 0, d->length);
 		}
@@ -298,10 +298,7 @@ static int check_logits(const struct decoder *d, uint32_t tokens, struct gguf_er
 				"needed");
 }
 
-/*
- * Builds the graph of @tokens tokens, for a mask of @masked positions. Returns 0; else fails, also
- * when the caches that come out do not have @masked positions.
- */
+/* Builds the graph of @tokens tokens, for a mask of @masked positions. Returns 0 or fails. */
 static int build_step(struct decoder *d, struct decoder_step *step, uint32_t tokens,
 		      uint32_t masked, struct gguf_error *error)
 {
@@ -318,6 +315,7 @@ static int build_step(struct decoder *d, struct decoder_step *step, uint32_t tok
 		ret = fail_onnx(error);
 	if (!ret)
 		ret = check_presents(d, masked, count, outputs, error);
+	d->fits = !ret;
 	if (!ret)
 		ret = check_logits(d, tokens, error);
 	if (!ret && wnnGraphBuilderBuildSync(builder, count, outputs, WNN_WAIT_FOREVER,
@@ -507,7 +505,7 @@ int decoder_open(struct decoder *d, WNNContext context, uint32_t length, uint32_
 		return -1;
 	/* The caches that come out are tried with the same length first, then with one more. */
 	if (build_step(d, &d->one, 1, length, error) &&
-	    (d->change.in_place || build_step(d, &d->one, 1, length + 1, error) ||
+	    (d->change.in_place || d->fits || build_step(d, &d->one, 1, length + 1, error) ||
 	     build_move(d, error)))
 		return -1;
 	build_block(d, block);

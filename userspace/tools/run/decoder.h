@@ -39,6 +39,7 @@ struct decoder {
 	void *scratch;
 	WNNOperandDataType id_type, mask_type, position_type, logit_type;
 	bool has_positions;
+	bool fits; /* the caches that come out of the last step have the right positions */
 };
 
 /*
