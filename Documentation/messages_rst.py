@@ -96,8 +96,8 @@ def plain(literal):
 
 def macros_of(path):
     """Returns the strings that a .c file and the headers beside it define, by their names."""
-    headers = sorted(path.parent.glob("*.h"))
-    return {name: string for file in (*headers, path) for name, string in MACRO.findall(file.read_text(encoding="utf-8"))}
+    texts = [file.read_text(encoding="utf-8") for file in (*sorted(path.parent.glob("*.h")), path)]
+    return {name: string for text in texts for name, string in MACRO.findall(text)}
 
 
 def texts_of(node):
