@@ -447,7 +447,9 @@ bool onpu_job_overdue(struct onpu_ctx *ctx)
 {
 	const struct onpu_job *job = list_first_entry_or_null(&ctx->jobs, struct onpu_job, link);
 
-	return job && !ctx->long_running &&
+	lockdep_assert_held(&ctx->lock);
+	/* The oldest job is ready unless it is also the first that waits for fences. */
+	return job && !list_is_first(&job->next, &ctx->queued) && !ctx->long_running &&
 	       time_after(jiffies, job->ready + ctx->onpu->limits.fence);
 }
 

@@ -43,8 +43,8 @@ void onpu_job_watch_work(struct work_struct *work);
  */
 bool onpu_job_hangs(struct onpu_ctx *ctx);
 /*
- * Returns whether the oldest job, which must be ready, has to end now whatever it does, since
- * others may wait for its fence. With the context's lock held.
+ * Returns whether the oldest job is ready and has to end now whatever it does, since others may
+ * wait for its fence. With the context's lock held.
  */
 bool onpu_job_overdue(struct onpu_ctx *ctx);
 

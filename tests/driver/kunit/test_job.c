@@ -240,6 +240,12 @@ static void others_run(struct kunit *test)
 	list_del_init(&t->vm.link);
 }
 
+static bool is_overdue(struct onpu_ctx *ctx)
+{
+	guard(spinlock)(&ctx->lock);
+	return onpu_job_overdue(ctx);
+}
+
 /*
  * A job that has been ready for longer than the limit of fences counts as hanging, even when it
  * makes progress, unless its context is for long work.
@@ -259,7 +265,7 @@ static void a_fence_waits_for_long(struct kunit *test)
 	for (unsigned int i = 0; i < 3; i++) {
 		fake_set(t->onpu, ONPU_REG_QUEUE_RETIRED_LO(0), 7 + i);
 		KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
-		KUNIT_EXPECT_TRUE(test, onpu_job_overdue(&t->ctx));
+		KUNIT_EXPECT_TRUE(test, is_overdue(&t->ctx));
 	}
 	t->ctx.long_running = true;
 	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
@@ -270,6 +276,25 @@ static void a_fence_waits_for_long(struct kunit *test)
 	t->ctx.long_running = false;
 	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
 	list_del_init(&t->vm.link);
+	list_del(&job->link);
+	kfree(job);
+}
+
+/* A job that waits for fences is not overdue, whatever the time when it became ready says. */
+static void what_waits_is_not_overdue(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+	struct onpu_job *job = kzalloc(struct_size(job, entries, 1), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, job);
+	job->ready = jiffies - t->onpu->limits.fence - 1;
+	list_add(&job->link, &t->ctx.jobs);
+	list_add(&job->next, &t->ctx.queued);
+	KUNIT_EXPECT_FALSE(test, is_overdue(&t->ctx));
+	list_move(&job->next, &t->ctx.runnable);
+	KUNIT_EXPECT_TRUE(test, is_overdue(&t->ctx));
+	list_del(&job->next);
+	KUNIT_EXPECT_TRUE(test, is_overdue(&t->ctx));
 	list_del(&job->link);
 	kfree(job);
 }
@@ -378,6 +403,7 @@ static struct kunit_case job_cases[] = {
 	KUNIT_CASE(each_kind_of_progress),
 	KUNIT_CASE(others_run),
 	KUNIT_CASE(a_fence_waits_for_long),
+	KUNIT_CASE(what_waits_is_not_overdue),
 	KUNIT_CASE(what_never_hangs),
 	KUNIT_CASE(jobs_that_follow_hide_nothing),
 	KUNIT_CASE(what_a_dump_has_of_the_ring),
