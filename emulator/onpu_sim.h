@@ -250,6 +250,9 @@ uint64_t onpu_machine_time(const struct onpu_machine *machine);
 /** onpu_machine_pc - returns the number of instructions issued so far */
 uint64_t onpu_machine_pc(const struct onpu_machine *machine);
 
+/** onpu_machine_index - returns the index, in its program, of the instruction to issue next */
+uint64_t onpu_machine_index(const struct onpu_machine *machine);
+
 /**
  * onpu_machine_run - begin a job and step it to its end
  *

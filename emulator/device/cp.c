@@ -150,7 +150,7 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 {
 	struct onpu_fault_record fault = {
 		.code = code,
-		.pc = onpu_machine_pc(d->machine),
+		.pc = onpu_machine_index(d->machine),
 		.engine = ONPU_ENG_CP,
 		.operand = ONPU_OPERAND_NONE,
 		.cycle = cp_job_time(d),
@@ -167,7 +167,7 @@ static void save_fault(struct onpu_device *d, int code, uint64_t address)
 	struct queue *q = &d->queues[d->cp.current];
 	struct onpu_fault_record fault = {
 		.code = code,
-		.pc = q->suspended_pc,
+		.pc = q->suspended_index,
 		.engine = ONPU_ENG_CP,
 		.operand = ONPU_OPERAND_NONE,
 		.address = address,
@@ -175,10 +175,10 @@ static void save_fault(struct onpu_device *d, int code, uint64_t address)
 	};
 
 	/*
-	 * queue_end_job() adds the machine's PC to what the queue has retired. After a failed
-	 * restore that PC is not the job's, so correct for the difference here.
+	 * queue_end_job() adds what the machine has issued to what the queue has retired. After a
+	 * failed restore that is not the job's, so correct for the difference here.
 	 */
-	q->retired += q->suspended_pc - onpu_machine_pc(d->machine);
+	q->retired += q->suspended_issued - onpu_machine_pc(d->machine);
 	queue_end_job(d, &fault);
 	onpu_machine_abort(d->machine);
 }
@@ -195,7 +195,8 @@ static void suspend(struct onpu_device *d)
 	int fault;
 
 	q->suspended_time = onpu_machine_time(d->machine);
-	q->suspended_pc = onpu_machine_pc(d->machine);
+	q->suspended_issued = onpu_machine_pc(d->machine);
+	q->suspended_index = onpu_machine_index(d->machine);
 	fault = onpu_machine_save(d->machine, mem, q->save);
 	if (!fault)
 		fault = mem->write(mem->ctx, q->save + offsetof(struct onpu_save_header, seqno),
@@ -224,7 +225,8 @@ static int adopt(struct onpu_device *d, struct queue *q)
 	q->resumed = false;
 	memset(&q->job, 0, sizeof(q->job));
 	q->suspended_time = onpu_machine_time(d->machine);
-	q->suspended_pc = onpu_machine_pc(d->machine);
+	q->suspended_issued = onpu_machine_pc(d->machine);
+	q->suspended_index = onpu_machine_index(d->machine);
 	return mem->read(mem->ctx, q->save + offsetof(struct onpu_save_header, seqno),
 			 &q->job.seqno, sizeof(q->job.seqno));
 }
@@ -241,7 +243,8 @@ static void resume(struct onpu_device *d)
 	address = cp->ring_port.fault_va;
 	q->suspended = false;
 	if (!fault && (onpu_machine_time(d->machine) != q->suspended_time ||
-		       onpu_machine_pc(d->machine) != q->suspended_pc)) {
+		       onpu_machine_pc(d->machine) != q->suspended_issued ||
+		       onpu_machine_index(d->machine) != q->suspended_index)) {
 		fault = ONPU_FAULT_PARITY;
 		address = q->save;
 	}

@@ -102,10 +102,12 @@ struct queue {
 	bool faulted;
 	uint32_t head, tail;
 	uint64_t last_seqno;
-	uint64_t retired;	 /* instructions of the jobs that ended */
-	uint64_t run_cycles;	 /* cycles of the jobs that ended */
-	uint64_t suspended_time; /* job cycles of a job that is in the save area */
-	uint64_t suspended_pc;
+	uint64_t retired;    /* instructions of the jobs that ended */
+	uint64_t run_cycles; /* cycles of the jobs that ended */
+	/* The cycles, instructions issued and next instruction of a job in the save area. */
+	uint64_t suspended_time;
+	uint64_t suspended_issued;
+	uint64_t suspended_index;
 	bool suspended;
 	/*
 	 * The job was suspended before its queue was bound: only the save area tells which job it

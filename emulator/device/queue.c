@@ -36,7 +36,7 @@ uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 
 	if (is_running(d, queue))
 		return q->retired + onpu_machine_pc(d->machine);
-	return q->retired + (q->suspended ? q->suspended_pc : 0);
+	return q->retired + (q->suspended ? q->suspended_issued : 0);
 }
 
 /*
@@ -60,7 +60,8 @@ void queue_bind(struct onpu_device *d, unsigned int queue, bool resume)
 	q->suspended = resume;
 	q->resumed = resume;
 	q->suspended_time = 0;
-	q->suspended_pc = 0;
+	q->suspended_issued = 0;
+	q->suspended_index = 0;
 	q->head = 0;
 	q->tail = 0;
 	q->last_seqno = 0;

@@ -667,6 +667,11 @@ uint64_t onpu_machine_pc(const struct onpu_machine *m)
 	return m->pc - m->start;
 }
 
+uint64_t onpu_machine_index(const struct onpu_machine *m)
+{
+	return m->pc;
+}
+
 uint8_t *onpu_machine_sram(struct onpu_machine *m)
 {
 	m->sram_dirty = m->config.sram_bytes;

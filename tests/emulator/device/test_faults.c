@@ -418,6 +418,45 @@ static void test_stuck_makes_room(void **state)
 	program_destroy(good);
 }
 
+/* The PC of a job that begins at KEEP_START is an index into its program, too. */
+static void test_parity_after_keep_start(void **state)
+{
+	struct program *p = program_create(JOB_SRAM, JOB_DATA);
+	struct onpu_slot_program *slot = (struct onpu_slot_program *)p->slots[0];
+	uint16_t x = job_sram(p, 0, 4096);
+	struct onpu_fault_record fault;
+	struct onpu_ring_job job;
+	uint64_t retired;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		insn(p, (struct onpu_insn){ .op = ONPU_OP_NOP });
+	for (int i = 0; i < 40; i++)
+		insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN, .dst = x, .s0 = x });
+	program_end(p);
+	slot->keep = 7;
+	slot->keep_start = 8;
+	rig_load(&rig, &context, p);
+	job = rig_job(p);
+	rig_submit(&rig, &context, &job, true);
+	rig_settle(&rig);
+	assert_int_equal(rig_completion(&rig, &context).error, 0);
+	retired = rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(2));
+	assert_int_equal(retired, 49);
+	job.seqno = 2;
+	rig_submit(&rig, &context, &job, true);
+	while (rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(2)) < retired + 10)
+		onpu_device_run(rig.device, 10);
+	onpu_device_inject_parity(rig.device);
+	rig_settle(&rig);
+	fault = rig_fault(&rig, &context);
+	assert_int_equal(fault.code, ONPU_FAULT_PARITY);
+	retired = rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(2)) - retired;
+	assert_true(retired >= 10 && retired < 41);
+	assert_int_equal(fault.pc, 8 + retired);
+	program_destroy(p);
+}
+
 static void test_stuck_is_reset(void **state)
 {
 	struct onpu_ring_job job = good_job();
@@ -539,6 +578,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck_makes_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck_is_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_parity_after_keep_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dead_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_completion_not_mapped, setup, teardown),
 		cmocka_unit_test(test_kernel_pages),
