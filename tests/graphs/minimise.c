@@ -126,7 +126,8 @@ static bool cut_end(struct minimiser *m)
 
 static void become_leaf(struct graph_value *value)
 {
-	bool is_unsigned = value->type == WNNOperandDataType_Uint8 ||
+	bool is_unsigned = value->type == WNNOperandDataType_Uint4 ||
+			   value->type == WNNOperandDataType_Uint8 ||
 			   value->type == WNNOperandDataType_Uint32 ||
 			   value->type == WNNOperandDataType_Uint64;
 
