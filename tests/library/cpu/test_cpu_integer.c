@@ -207,6 +207,39 @@ static bool qmatmul_round(void)
 	return compare(&rig, IR_OP_QMATMUL, &attrs, &type);
 }
 
+/*
+ * Biases near the ends of int32. Operands near their zero point keep the results in int32, but not
+ * the sums of biases and what the zero point adds to them.
+ */
+static bool large_bias_round(void)
+{
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
+	int64_t m = between(1, 9), n = between(1, 150), k = between(1, 300);
+	int64_t zero = (a == IR_I8 ? -128 : 0) + (int64_t)random_below(2) * 200 + 20;
+	double end = random_below(2) ? INT32_MAX : INT32_MIN;
+	/* No sum is farther than this from its bias. */
+	double reach = end > 0 ? (double)(k * 128) : -(double)(k * 128);
+	union ir_attrs attrs = { .qmatmul = {
+		.matmul = {
+			.alpha = 1,
+			.beta = 1,
+			.act = random_limits(y),
+		},
+		.integer = random_integer(a, b, y),
+	} };
+	struct ir_type type = ir_type_make(y, 2, (int64_t[]){ m, n });
+	struct rig rig;
+
+	attrs.qmatmul.integer.a_zero = zero;
+	attrs.qmatmul.integer.b_zero = b == IR_U8 ? 128 : 0;
+	rig_init(&rig);
+	rig_add_between(&rig, a, 2, (int64_t[]){ m, k }, (double)zero - 1, (double)zero + 1);
+	rig_add(&rig, b, 2, (int64_t[]){ k, n });
+	rig_add_between(&rig, IR_F32, 1, &n, 1e-9, 1e-7);
+	rig_add_between(&rig, IR_I32, 1, &n, end - 2 * reach, end - reach);
+	return compare(&rig, IR_OP_QMATMUL, &attrs, &type);
+}
+
 /* --- Products with the function of their bytes that is fused with them --- */
 
 /* Adds two operands: the scale and the zero point of integers of a type. */
@@ -518,6 +551,7 @@ FAMILY(qconv)
 FAMILY(qpool)
 FAMILY(qmatmul)
 FAMILY(fused)
+FAMILY(large_bias)
 FAMILY(wmatmul)
 FAMILY(qunary)
 FAMILY(qbinary)
@@ -535,11 +569,11 @@ static void test_all_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
-		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
-		cmocka_unit_test(test_fused),	    cmocka_unit_test(test_wmatmul),
-		cmocka_unit_test(test_qpool),	    cmocka_unit_test(test_inverse),
-		cmocka_unit_test(test_all_kernels),
+		cmocka_unit_test(test_qconv),	   cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary),	   cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_fused),	   cmocka_unit_test(test_wmatmul),
+		cmocka_unit_test(test_qpool),	   cmocka_unit_test(test_inverse),
+		cmocka_unit_test(test_large_bias), cmocka_unit_test(test_all_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,8 @@ static bool set_columns(const struct dots *d, const void *const *in, const int32
 		for (int64_t i = 0; i < all; i++)
 			scale[i] = scales[0];
 	for (int64_t i = 0; i < all; i++) {
-		bias[i] -= zero * sums[i];
+		/* This may leave int32, though the sum of a result and its bias does not. */
+		bias[i] = (int32_t)((uint32_t)bias[i] - (uint32_t)zero * (uint32_t)sums[i]);
 		large += !(scale[i] < 0.5f && scale[i] > -0.5f);
 	}
 	return !large;
