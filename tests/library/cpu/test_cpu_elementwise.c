@@ -22,6 +22,11 @@ static uint32_t random_dims(int64_t *dims)
 		dims[i] = between(1, rank > 4 ? 3 : 7);
 	if (rank && rank < 3 && !random_below(4))
 		dims[random_below(rank)] = between(3000, 20000);
+	/* Many short rows, of which an operand may have one for all. */
+	if (rank == 3 && !random_below(3)) {
+		dims[1] = between(2, 900);
+		dims[2] = between(2, random_below(4) ? 70 : 600);
+	}
 	return rank;
 }
 

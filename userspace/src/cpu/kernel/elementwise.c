@@ -74,6 +74,25 @@ static void map_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
+static void map_pairs(void *argument, void *y, const void *a, const void *b, int64_t n)
+{
+	const struct map *m = argument;
+
+	m->simd->binary((int)m->node->attrs.binary.kind, y, a, 1, b, 1, n);
+	cpu_activate(m->simd, &m->node->attrs.binary.act, y, n);
+}
+
+/* Does the same as map_range() for a binary function one of whose operands repeats its rows. */
+static void map_repeated(void *argument, int64_t begin, int64_t end)
+{
+	const struct map *m = argument;
+	float room[CPU_REPEATS];
+
+	cpu_walk_repeated(m->walk, cpu_walk_repeats(m->walk), sizeof(*room), room,
+			  (const void *const[]){ m->a, m->b }, m->y, begin, end, map_pairs,
+			  argument);
+}
+
 static void map(struct cpu_context *cpu, const struct ir_node *node, const struct cpu_walk *walk,
 		const void *const *in, void *const *out)
 {
@@ -84,7 +103,10 @@ static void map(struct cpu_context *cpu, const struct ir_node *node, const struc
 			 .y = out[0],
 			 .walk = walk };
 
-	cpu_parallel_ranges(cpu, walk->shape.count, GRAIN, map_range, &m);
+	cpu_parallel_ranges(cpu, walk->shape.count, GRAIN,
+			    node->op == IR_OP_BINARY && cpu_walk_repeats(walk) >= 0 ? map_repeated :
+										      map_range,
+			    &m);
 }
 
 struct elementwise {

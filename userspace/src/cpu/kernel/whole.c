@@ -83,6 +83,28 @@ static void binary_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
+static void pairs(void *argument, void *y, const void *a, const void *b, int64_t n)
+{
+	const struct whole *w = argument;
+	const struct ir_binary_attrs *attrs = &w->node->attrs.binary;
+	enum ir_dtype dtype = w->node->operands[0]->type.dtype;
+
+	w->simd->whole_binary((int)dtype, (int)attrs->kind, y, a, 1, b, 1, n);
+	if (attrs->act.kind != IR_UNARY_NONE)
+		apply(w->simd, &attrs->act, dtype, y, y, n);
+}
+
+/* Does the same as binary_range() where an operand repeats its rows. */
+static void binary_repeated(void *argument, int64_t begin, int64_t end)
+{
+	const struct whole *w = argument;
+	int64_t room[CPU_REPEATS];
+
+	cpu_walk_repeated(&w->walk, cpu_walk_repeats(&w->walk),
+			  (int64_t)(ir_dtype_bits(w->node->operands[0]->type.dtype) / 8), room,
+			  (const void *const[]){ w->a, w->b }, w->y, begin, end, pairs, argument);
+}
+
 int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err)
 {
@@ -94,7 +116,8 @@ int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const 
 			   .walk = cpu_walk_of(node, 2) };
 
 	(void)err;
-	cpu_parallel_ranges(cpu, w.walk.shape.count, GRAIN, binary_range, &w);
+	cpu_parallel_ranges(cpu, w.walk.shape.count, GRAIN,
+			    cpu_walk_repeats(&w.walk) >= 0 ? binary_repeated : binary_range, &w);
 	return 0;
 }
 
