@@ -405,9 +405,9 @@ static struct ir_value *make_scale(struct rewrite *rw, const struct sum *s)
 static struct ir_value *column_sums(struct rewrite *rw, const struct sum *s)
 {
 	const struct ir_type *type = &s->b.integers->type;
-	const void *data = s->b.integers->constant->data;
+	const void *data = ir_constant_data(s->b.integers->constant);
 	int64_t channels = channels_of(s), inner = 1, zero = quantized_zero(&s->b, 0);
-	int32_t *sums = wnn_calloc((size_t)channels, sizeof(*sums));
+	int32_t *sums = data ? wnn_calloc((size_t)channels, sizeof(*sums)) : NULL;
 	struct ir_value *value = NULL;
 
 	for (uint32_t i = channels_filter_axis(s->node) + 1; i < type->rank; i++)

@@ -2,6 +2,8 @@
 /* Recognises values that are 8-bit integers with a scale and a zero point, for passes. */
 #include "pass/quantized.h"
 
+#include <math.h>
+
 #include "util/float16.h"
 
 /*
@@ -15,8 +17,10 @@
 
 float quantized_float(const struct ir_value *constant, int64_t i)
 {
-	const void *data = constant->constant->data;
+	const void *data = ir_constant_data(constant->constant);
 
+	if (!data)
+		return NAN;
 	return constant->type.dtype == IR_F16 ? wnn_half_to_float(((const uint16_t *)data)[i]) :
 						((const float *)data)[i];
 }
@@ -28,7 +32,7 @@ float quantized_scale(const struct quantized *q, int64_t i)
 
 int64_t quantized_zero(const struct quantized *q, int64_t i)
 {
-	const void *data = q->zero->constant->data;
+	const void *data = ir_constant_data(q->zero->constant);
 
 	return q->zero->type.dtype == IR_I8 ? ((const int8_t *)data)[i] :
 					      ((const uint8_t *)data)[i];
@@ -54,7 +58,7 @@ static bool is_usable(const struct quantized *q)
 	int64_t count = ir_type_elements(&q->scale->type);
 
 	if ((dtype != IR_I8 && dtype != IR_U8) || q->scale->kind != IR_VALUE_CONSTANT ||
-	    q->zero->kind != IR_VALUE_CONSTANT)
+	    q->zero->kind != IR_VALUE_CONSTANT || !ir_constant_data(q->zero->constant))
 		return false;
 	for (int64_t i = 0; i < count; i++)
 		if (!(quantized_scale(q, i) >= LEAST_SCALE && quantized_scale(q, i) <= most))

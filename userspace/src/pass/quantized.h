@@ -36,7 +36,8 @@ bool quantized_whole(const struct quantized *q);
 double quantized_largest(const struct quantized *q, int64_t zero);
 /*
  * quantized_float() returns an element of a float32 or float16 constant; quantized_scale() and
- * quantized_zero() return element i of a constant scale or zero point.
+ * quantized_zero() return element i of a constant scale or zero point. A float is NaN when out of
+ * memory for a constant that is computed when it is first read.
  */
 float quantized_float(const struct ir_value *constant, int64_t i);
 float quantized_scale(const struct quantized *q, int64_t i);

@@ -87,12 +87,12 @@ static bool is_positive_constant(const struct ir_value *value)
 {
 	int64_t count = ir_type_elements(&value->type);
 	size_t bytes = ir_dtype_bits(value->type.dtype) / 8;
-	const uint8_t *data = value->constant->data;
+	const uint8_t *data = count <= MAX_SEARCHED ? ir_constant_data(value->constant) : NULL;
 
-	for (int64_t i = 0; i < count && count <= MAX_SEARCHED; i++)
+	for (int64_t i = 0; data && i < count; i++)
 		if (data[(size_t)(i + 1) * bytes - 1] & 0x80)
 			return false;
-	return count <= MAX_SEARCHED;
+	return data != NULL;
 }
 
 /*

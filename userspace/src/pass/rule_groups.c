@@ -37,15 +37,15 @@ static struct ir_value *repeated_elements(struct rules *rules, const struct ir_v
 	int64_t count = ir_type_elements(&value->type), all = count * times;
 	struct ir_type type = ir_type_make(value->type.dtype, 1, &all);
 	size_t bytes = ir_dtype_bits(type.dtype) / 8;
-	char *data = wnn_malloc((size_t)all * bytes);
+	const char *from = ir_constant_data(value->constant);
+	char *data = from ? wnn_malloc((size_t)all * bytes) : NULL;
 
 	if (!data) {
 		rules_nomem(rules);
 		return NULL;
 	}
 	for (int64_t i = 0; i < all; i++)
-		memcpy(data + (size_t)i * bytes,
-		       (const char *)value->constant->data + (size_t)(i / times) * bytes, bytes);
+		memcpy(data + (size_t)i * bytes, from + (size_t)(i / times) * bytes, bytes);
 	return rules_constant(rules, &type, data);
 }
 

@@ -178,7 +178,9 @@ bool rules_bits(const struct ir_value *value, uint64_t *bits)
 		value = value->def->operands[0];
 	if (value->kind != IR_VALUE_CONSTANT || !bytes)
 		return false;
-	data = value->constant->data;
+	data = ir_constant_data(value->constant);
+	if (!data)
+		return false;
 	*bits = 0;
 	memcpy(bits, data, bytes);
 	for (int64_t i = 1; i < ir_type_elements(&value->type); i++)

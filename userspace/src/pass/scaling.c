@@ -219,16 +219,16 @@ static bool find_largest(const struct ir_node *product, struct rules_scaling *s)
 {
 	uint32_t *largest = wnn_calloc((size_t)s->outs, sizeof(*largest));
 	const struct ir_value *weights = product->operands[1];
+	const void *data = ir_constant_data(weights->constant);
 	struct walk w = { 0 };
 	float *room = NULL;
-	bool made = largest && walk_begin(&w, product, s);
+	bool made = largest && data && walk_begin(&w, product, s);
 	int64_t size = w.rows.runs * w.rows.run;
 
 	if (made)
 		room = wnn_malloc((size_t)size * sizeof(*room));
 	for (int64_t row = 0; room && row < w.rows.count; row++) {
-		const float *from = as_floats(weights->type.dtype, weights->constant->data,
-					      row * size, size, room);
+		const float *from = as_floats(weights->type.dtype, data, row * size, size, room);
 
 		walk_row(&w, row);
 		scan_row(&w.rows, from, largest);
@@ -350,19 +350,18 @@ static int fold_weights(const struct ir_node *product, const struct rules_scalin
 			double *numbers)
 {
 	const struct ir_value *weights = product->operands[1];
+	const void *data = ir_constant_data(weights->constant);
 	struct walk w = { 0 };
 	float *room = NULL;
 	int64_t size;
 
 	memset(numbers, 0, (size_t)s->outs * sizeof(*numbers));
-	if (walk_begin(&w, product, s))
+	if (data && walk_begin(&w, product, s))
 		room = wnn_malloc((size_t)(w.rows.runs * w.rows.run) * sizeof(*room));
 	size = w.rows.runs * w.rows.run;
 	for (int64_t row = 0; room && row < w.rows.count; row++) {
 		walk_row(&w, row);
-		fold(&w.rows, s,
-		     as_floats(weights->type.dtype, weights->constant->data, row * size, size,
-			       room),
+		fold(&w.rows, s, as_floats(weights->type.dtype, data, row * size, size, room),
 		     numbers);
 	}
 	walk_end(&w);
@@ -529,13 +528,13 @@ static int write_weights(void *userdata, void *data)
 	struct recipe *r = userdata;
 	struct rows *rows = &r->walk.rows;
 	int64_t size = rows->runs * rows->run;
-	float *room = wnn_malloc((size_t)size * sizeof(*room));
+	const void *from = ir_constant_data(r->from);
+	float *room = from ? wnn_malloc((size_t)size * sizeof(*room)) : NULL;
 
 	for (int64_t row = 0; room && row < rows->count; row++) {
 		walk_row(&r->walk, row);
-		write_row(rows, r->scaling,
-			  as_floats(r->dtype, r->from->data, row * size, size, room), r->dtype,
-			  data, row * size);
+		write_row(rows, r->scaling, as_floats(r->dtype, from, row * size, size, room),
+			  r->dtype, data, row * size);
 	}
 	wnn_free(room);
 	return room ? 0 : -1;
