@@ -124,7 +124,7 @@ static inline int cpu_walk_repeats(const struct cpu_walk *w)
 	uint32_t last = w->shape.rank - 1;
 	int found = -1;
 
-	if (!last || w->shape.dim[last] > CPU_REPEATED_ROW)
+	if (!last || !w->shape.count || w->shape.dim[last] > CPU_REPEATED_ROW)
 		return -1;
 	for (int k = 0; k < w->operands; k++) {
 		if (w->stride[k][last] != 1)
