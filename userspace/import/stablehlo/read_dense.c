@@ -2,8 +2,12 @@
 /* Reads dense<…>: elements as nested lists, one element for all, or bytes as hexadecimal digits. */
 #include "reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The most characters of a number that a message quotes. */
+#define MAX_DIGITS 40
 
 struct dense {
 	struct shlo_reader *r;
@@ -12,6 +16,30 @@ struct dense {
 	void *data;
 	int64_t count, at;
 };
+
+/*
+ * Reads an integer, whose sign is at the reader's place and whose digits are after it, and sets its
+ * end. As in MLIR, iN takes what N bits hold with or without a sign.
+ */
+static uint64_t read_integer(struct shlo_reader *r, enum shlo_element element, bool minus, int base,
+			     char **end)
+{
+	const struct shlo_element_info *info = &shlo_elements[element];
+	uint64_t most = UINT64_MAX >> (64 - info->bits);
+	uint64_t least = info->class == SHLO_UNSIGNED ? 0 : most / 2 + 1;
+	uint64_t size;
+
+	errno = 0;
+	size = strtoull(r->at + minus, end, base);
+	if (*end > r->end)
+		shlo_read_error(r, "expected a number here");
+	if (errno || size > (minus ? least : most))
+		shlo_read_error(r, "%.*s does not fit into %s, whose range is %s%llu to %llu",
+				*end - r->at < MAX_DIGITS ? (int)(*end - r->at) : MAX_DIGITS, r->at,
+				info->text, least ? "-" : "", (unsigned long long)least,
+				(unsigned long long)most);
+	return minus ? 0 - size : size;
+}
 
 /*
  * Reads and returns an integer, float or boolean as a number of @element; hexadecimal digits are
@@ -31,20 +59,17 @@ static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element elemen
 	minus = shlo_peek(r) == '-';
 	start = r->at;
 	if (start + 2 < r->end && start[minus] == '0' && start[minus + 1] == 'x') {
-		uint64_t bits = strtoull(start + minus, &end, 16);
-
 		if (shlo_is_float(element))
-			number.re = shlo_float_value(element, bits);
+			number.re = shlo_float_value(element, strtoull(start + minus, &end, 16));
 		else
-			number.u = minus ? 0 - bits : bits;
+			number.u = read_integer(r, element, minus, 16, &end);
 	} else if (shlo_is_float(element)) {
 		number.re = strtod(start, &end);
 		/* Reads decimal digits as float; going through double would round twice. */
 		if (element == SHLO_F32)
 			number.re = (double)strtof(start, NULL);
 	} else if (start + minus < r->end && start[minus] >= '0' && start[minus] <= '9') {
-		number.u = strtoull(start + minus, &end, 10);
-		number.u = minus ? 0 - number.u : number.u;
+		number.u = read_integer(r, element, minus, 10, &end);
 	} else {
 		/* strtoull() would take a second sign, and blanks. */
 		shlo_read_error(r, "expected a number here");
