@@ -553,6 +553,18 @@ WRONG = [
      "the list of collapsed_slice_dims and operand_batching_dims has 0 twice"),
     (gather("tensor<2x1xi32>", "[1]").replace("index_vector_dim = 1", "index_vector_dim = 3"),
      "index_vector_dim is 3, expected one from 0 to the rank of the indices, 2"),
+    (gather("tensor<2x1xi32>", "[1]").replace("collapsed_slice_dims = [1]", "collapsed_slice_dims = true"),
+     "collapsed_slice_dims of dimension_numbers is no list of integers"),
+    (gather("tensor<2x1xi32>", "[1]").replace("index_vector_dim = 1", "index_vector_dim = [1]"),
+     "index_vector_dim of dimension_numbers is no integer"),
+    (op("stablehlo.gather", None, ["tensor<i32>", "tensor<0xi32>"], ["tensor<i32>"], "dimension_numbers = true, "
+        "slice_sizes = array<i64>"), "attribute dimension_numbers has no dimension numbers"),
+    (dot("tensor<2xf32>", "tensor<2xf32>", "tensor<2x2xf32>").replace("[1]", "1").replace("[0]", '"0"'),
+     "lhs_contracting_dimensions of dot_dimension_numbers is no list of integers"),
+    (dot("tensor<2xf32>", "tensor<2xf32>", "tensor<2x2xf32>").replace("[1]", "[" + ", ".join(map(str, range(65))) + "]"),
+     "lhs_contracting_dimensions of dot_dimension_numbers has 65 numbers, expected at most 64"),
+    (ragged("tensor<4x2xf32>", "tensor<2x2xf32>", "tensor<3xi32>", "tensor<4x2xf32>", group="7"),
+     "rhs_group_dimensions of ragged_dot_dimension_numbers is no list of integers"),
     (gather("tensor<3x1xi32>", "[1]"), "dimension 0 of the operand is 2 and dimension 0 of the indices 3"),
     (op("stablehlo.scatter", None, ["tensor<4xi32>", "tensor<1xi32>", "tensor<3xi32>"], ["tensor<4xi32>"], "scatter_dimension_numbers = "
         "#stablehlo.scatter<update_window_dims = [0, 1], index_vector_dim = 0>", reducer("i32")),

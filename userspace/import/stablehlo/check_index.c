@@ -145,6 +145,7 @@ static void gather(struct shlo_check *check, const int64_t *sizes)
 	struct shlo_gather_numbers n;
 	int count = 0, rank;
 
+	shlo_need_numbers(check, "dimension_numbers");
 	shlo_gather_numbers(check->op, false, &n);
 	check_numbers(check, &n, &gather_names, x, indices);
 	if (sizes)
@@ -206,6 +207,7 @@ void shlo_check_scatter(struct shlo_check *check)
 			   check->op->result_count, n_inputs);
 	indices = shlo_need_tensor(check, n_inputs);
 	updates = shlo_need_tensor(check, n_inputs + 1);
+	shlo_need_numbers(check, "scatter_dimension_numbers");
 	shlo_gather_numbers(check->op, true, &n);
 	check_numbers(check, &n, &scatter_names, x, indices);
 	for (int i = 0; i < x->rank; i++)
@@ -333,6 +335,7 @@ void shlo_check_dot_general(struct shlo_check *check)
 {
 	struct shlo_dot_numbers n;
 
+	shlo_need_numbers(check, "dot_dimension_numbers");
 	shlo_dot_numbers(check->op, &n);
 	out_product(check, &n);
 	need_right_scales(check, &n);
@@ -375,6 +378,7 @@ void shlo_check_ragged_dot(struct shlo_check *check)
 
 	if (!shlo_attr_find(&check->op->attrs, "ragged_dot_dimension_numbers"))
 		shlo_wrong(check, "attribute ragged_dot_dimension_numbers is missing");
+	shlo_need_numbers(check, "ragged_dot_dimension_numbers");
 	shlo_ragged_numbers(check->op, &n);
 	check_contraction(check, &n.dot);
 	if (n.ragged.count != 1)

@@ -19,6 +19,39 @@ static void list_of(const struct shlo_attr *dict, const char *name, struct shlo_
 	list->count = count < 0 ? 0 : count > SHLO_MAX_RANK ? SHLO_MAX_RANK : (int)count;
 }
 
+/* Tells whether a member of dimension numbers is one dimension; the others are lists. */
+static bool is_one(const char *name)
+{
+	const char *last = strrchr(name, '_');
+
+	return last && (!strcmp(last, "_dim") || !strcmp(last, "_dimension"));
+}
+
+void shlo_need_numbers(struct shlo_check *check, const char *name)
+{
+	const struct shlo_attr *dict = shlo_attr_find(&check->op->attrs, name);
+
+	if (!dict)
+		return;
+	if (dict->kind != SHLO_ATTR_DICT)
+		shlo_wrong(check, "attribute %s has no dimension numbers", name);
+	for (size_t i = 0; i < dict->count; i++) {
+		const struct shlo_attr *item = dict->items[i];
+		int64_t count = shlo_ints_of(item, NULL, 0);
+
+		if (is_one(dict->names[i])) {
+			if (item->kind != SHLO_ATTR_INT)
+				shlo_wrong(check, "%s of %s is no integer", dict->names[i], name);
+			continue;
+		}
+		if (count < 0)
+			shlo_wrong(check, "%s of %s is no list of integers", dict->names[i], name);
+		if (count > SHLO_MAX_RANK)
+			shlo_wrong(check, "%s of %s has %lld numbers, expected at most %d",
+				   dict->names[i], name, (long long)count, SHLO_MAX_RANK);
+	}
+}
+
 static int64_t number_of(const struct shlo_attr *dict, const char *name)
 {
 	const struct shlo_attr *attr = shlo_attr_find(dict, name);
@@ -153,6 +186,7 @@ static void conv_dims(struct shlo_check *check, struct shlo_conv_numbers *n)
 
 	if (!dict || dict->kind != SHLO_ATTR_DICT)
 		shlo_wrong(check, "attribute dimension_numbers, a #stablehlo.conv, is missing");
+	shlo_need_numbers(check, "dimension_numbers");
 	n->input_batch = number_of(dict, "input_batch_dimension");
 	n->input_feature = number_of(dict, "input_feature_dimension");
 	n->kernel_input = number_of(dict, "kernel_input_feature_dimension");

@@ -14,6 +14,12 @@ struct shlo_list {
 bool shlo_list_has(const struct shlo_list *list, int64_t number);
 
 /*
+ * Demands that an attribute with dimension numbers has integers and lists of integers, which the
+ * functions below read; the attribute may be absent.
+ */
+void shlo_need_numbers(struct shlo_check *check, const char *name);
+
+/*
  * The dimension numbers of gather, and those of scatter under gather's names: operand stands for
  * input, offset for update window.
  */
