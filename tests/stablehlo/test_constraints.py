@@ -367,6 +367,9 @@ WRONG = [
      "replica_groups has the id 0 twice"),
     (op("stablehlo.collective_permute", None, ["tuple<tensor<f32>>"], ["tuple<tensor<f32>>"], "source_target_pairs = dense<[[0, 1]]> "
         ": tensor<1x2xi64>"), "operand 0 is no tensor"),
+    (op("stablehlo.collective_permute", None, ["tensor<4xf32>"], ["tensor<4xf32>"]),
+     "attribute source_target_pairs, a table of integers, is missing"),
+    (op("stablehlo.after_all", None, [TOKEN, "tensor<f32>"], [TOKEN]), "operand 1 is tensor<f32>, expected a token"),
     (op("stablehlo.send", None, [], [TOKEN], RECV.format(1)), "it has no operand, expected a token at least"),
     (op("stablehlo.send", None, [TOKEN, TOKEN], [TOKEN], RECV.format(1)), "operand 0 is !stablehlo.token, expected a tensor"),
     (op("stablehlo.send", None, ["tensor<f32>"], [TOKEN], RECV.format(1)), "operand 0 is tensor<f32>, expected a token"),

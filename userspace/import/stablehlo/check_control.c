@@ -17,6 +17,15 @@ void shlo_check_token(struct shlo_check *check)
 	check->out[0] = token(check);
 }
 
+void shlo_check_after_all(struct shlo_check *check)
+{
+	for (size_t i = 0; i < check->in_count; i++)
+		if (check->in[i]->kind != SHLO_TOKEN)
+			shlo_wrong(check, "operand %zu is %s, expected a token", i,
+				   shlo_type_brief(check->arena, check->in[i]));
+	shlo_check_token(check);
+}
+
 void shlo_check_id(struct shlo_check *check)
 {
 	check->out[0] = shlo_tensor_type(check->arena, SHLO_UI32, 0, NULL);

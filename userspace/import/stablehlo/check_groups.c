@@ -119,14 +119,17 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size)
 			   (long long)columns, (long long)size);
 }
 
-/* Demands pairs of source and target, where each source and each target occurs once. */
-static void need_pairs(struct shlo_check *check)
+/*
+ * Demands that pairs of source and target have each source and each target once. Returns whether
+ * there are such pairs.
+ */
+static bool need_pairs(struct shlo_check *check)
 {
 	int64_t rows, columns, *half;
 	int64_t *ids = table_of(check, "source_target_pairs", &rows, &columns);
 
 	if (!ids)
-		return;
+		return false;
 	if (columns != 2)
 		shlo_wrong(check, "source_target_pairs has rows of %lld numbers, expected 2",
 			   (long long)columns);
@@ -136,11 +139,13 @@ static void need_pairs(struct shlo_check *check)
 			half[i] = ids[2 * i + k];
 		need_once(check, "source_target_pairs", k ? "target" : "source", half, rows, 0);
 	}
+	return true;
 }
 
 void shlo_check_collective_permute(struct shlo_check *check)
 {
-	need_pairs(check);
+	if (!need_pairs(check))
+		shlo_wrong(check, "attribute source_target_pairs, a table of integers, is missing");
 	check->out[0] = shlo_need_tensor(check, 0);
 }
 
