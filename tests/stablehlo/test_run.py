@@ -78,6 +78,13 @@ class Run(unittest.TestCase):
         self.assertIn("the file has float32 [2, 3], but input \"x\" takes float32 [2, 32]",
                       self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))
 
+    def test_fixed(self):
+        """Tests that options that change shapes or outputs are refused."""
+        for option, argument in (("--dim", "batch=4"), ("--dim", "batch=1..4"), ("--shape", "x=4,32"), ("--outputs", "result1")):
+            for command in ("run", "info", "explain"):
+                self.assertIn("this is a StableHLO program, whose shapes and outputs are fixed; "
+                              f"leave out {option}, or export the program anew", self.says(2, command, option, argument))
+
     def test_no_value(self):
         self.assertIn('input "w" has no value: give --input w=FILE, --fill w=NUMBER or --random SEED', self.says(3, "run", "-d", "cpu", "--fill", "x=1"))
 

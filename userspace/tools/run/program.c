@@ -20,6 +20,15 @@ static int complain_program(const char *path)
 
 static int load(const struct options *options, WNNStablehloProgram *program)
 {
+	if (options->dims.count || options->ranges.count || options->shapes.count ||
+	    options->cuts.count)
+		return complain(BAD_MODEL,
+				"%s: this is a StableHLO program, whose shapes and outputs are "
+				"fixed; leave out %s, or export the program anew",
+				options->model,
+				options->dims.count || options->ranges.count ? "--dim" :
+				options->shapes.count			     ? "--shape" :
+									       "--outputs");
 	if (wnnStablehloLoadFile(WNN_STR(options->model), NULL, program) != WNNStatus_Success)
 		return complain_program(options->model);
 	return DONE;
