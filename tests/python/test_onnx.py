@@ -103,6 +103,27 @@ class Sessions(unittest.TestCase):
         for shape in ([3, 4], [4, -1], [3, 4]):
             np.testing.assert_array_equal(session.run(None, {"x": x, "s": np.array(shape)})[0], x.reshape(shape))
 
+    def test_values_that_choose_a_branch(self):
+        """Tests a branch that the given shapes do not fit: the value of an input chooses the other one."""
+        def branch(name, rows):
+            weights = onnx.numpy_helper.from_array(np.ones((rows, 2), np.float32), f"{name}_weights")
+            return helper.make_graph([helper.make_node("MatMul", ["x", f"{name}_weights"], [f"{name}_y"])], name, [],
+                                     [tensor(f"{name}_y", TensorProto.FLOAT, None)], [weights])
+
+        for shape in ([1, 3], [1, "n"]):
+            constant = helper.make_node("Constant", [], ["rate"], value=helper.make_tensor("", TensorProto.INT64, [], [16000]))
+            session = self.session(model([constant, helper.make_node("Equal", ["sr", "rate"], ["is"]),
+                                          helper.make_node("If", ["is"], ["y"], then_branch=branch("a", 3), else_branch=branch("b", 5))],
+                                         [tensor("x", TensorProto.FLOAT, shape), tensor("sr", TensorProto.INT64, [])],
+                                         [tensor("y", TensorProto.FLOAT, None)]))
+            x = np.ones((1, 5), np.float32)
+            for rate in (16000, np.array(16000)):
+                np.testing.assert_array_equal(session.run(None, {"x": x[:, :3], "sr": rate})[0], [[3, 3]])
+            with self.assertRaisesRegex(MLError, "b_y|MatMul"):
+                session.run(None, {"x": x[:, :3], "sr": 8000})
+            if shape[1] == "n":
+                np.testing.assert_array_equal(session.run(None, {"x": x, "sr": 8000})[0], [[5, 5]])
+
     def test_types(self):
         session = self.session(model([helper.make_node("Greater", ["x", "x"], ["b"]), helper.make_node("Not", ["b"], ["y"]),
                                       helper.make_node("Cast", ["y"], ["z"], to=TensorProto.INT64)],

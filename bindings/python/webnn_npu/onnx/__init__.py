@@ -121,12 +121,13 @@ class Session:
                 raise
 
     def _note_values(self, model: Any) -> bool:
-        """Notes inputs whose values a build needs. Returns whether there are new ones."""
-        names = {refusal["input"] for refusal in model.refusals()}
-        if "" in names or not names or names <= set(self._values):
-            return False
-        self._values += sorted(names - set(self._values))
-        return True
+        """Notes inputs whose values a build needs. Returns whether there are new ones.
+
+        Nodes that are refused for another reason may be in a branch that these values do not choose.
+        """
+        names = {refusal["input"] for refusal in model.refusals()} - {"", *self._values}
+        self._values += sorted(names)
+        return bool(names)
 
     # --- What it is ------------------------------------------------------------------------------
 
