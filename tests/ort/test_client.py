@@ -110,6 +110,8 @@ class Client(unittest.TestCase):
         library = next(libraries())
         for environment, words in (({"ONPU_ORT": "gpu"}, "ONPU_ORT must be npu, npu:NUMBER, sim or cpu"),
                                    ({"ONPU_ORT": "cpu", "ONPU_ORT_LIBRARY": "/nowhere.so"}, "/nowhere.so"),
+                                   ({"ONPU_ORT": "cpu", "ONPU_ORT_OPTIONS": "threads=1," * 40 + "speed=1"},
+                                    "there is no option speed"),
                                    ({"ONPU_ORT": "cpu", "ONPU_ORT_OPTIONS": "speed=1"},
                                     "there is no option speed")):
             with self.subTest(environment):

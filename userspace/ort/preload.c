@@ -19,10 +19,9 @@
 #include "device.h"
 #include "ort.h"
 
-#define NAME	    "onpu-preload"
-#define PROVIDER    "OnpuExecutionProvider"
-#define LIBRARY	    "libonnxruntime_providers_onpu.so"
-#define MAX_OPTIONS 32
+#define NAME	 "onpu-preload"
+#define PROVIDER "OnpuExecutionProvider"
+#define LIBRARY	 "libonnxruntime_providers_onpu.so"
 
 __attribute__((visibility("default"))) const struct ort_api_base *OrtGetApiBase(void);
 
@@ -135,6 +134,16 @@ static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_d
 	return NULL;
 }
 
+/* Returns the most options that a text of ONPU_ORT_OPTIONS has, and one for the device. */
+static size_t most_options(const char *text)
+{
+	size_t count = 2;
+
+	for (; *text; text++)
+		count += *text == ',';
+	return count;
+}
+
 /*
  * Sets the options: the device, then those of ONPU_ORT_OPTIONS (NAME=VALUE,…). Returns their
  * number.
@@ -146,8 +155,7 @@ static size_t split_options(char *text, const char **keys, const char **values)
 
 	keys[count] = "device";
 	values[count++] = wanted;
-	for (char *word = strtok_r(text, ",", &place); word && count < MAX_OPTIONS;
-	     word = strtok_r(NULL, ",", &place)) {
+	for (char *word = strtok_r(text, ",", &place); word; word = strtok_r(NULL, ",", &place)) {
 		char *equals = strchr(word, '=');
 
 		if (equals)
@@ -166,18 +174,18 @@ static struct ort_status *add_provider(const struct ort_env *env,
 				       const struct ort_session_options *options,
 				       struct ort_session_options **out)
 {
-	const char *keys[MAX_OPTIONS], *values[MAX_OPTIONS];
 	const char *more = getenv("ONPU_ORT_OPTIONS");
 	const struct ort_ep_device *device;
 	struct ort_status *status;
 	char *text = strdup(more ? more : "");
-	size_t count;
+	size_t count = text ? most_options(text) : 0;
+	const char **keys = calloc(count, sizeof(*keys)), **values = calloc(count, sizeof(*values));
 
 	*out = NULL;
 	pthread_mutex_lock(&lock);
 	status = find_device((struct ort_env *)(uintptr_t)env, &device);
 	pthread_mutex_unlock(&lock);
-	if (!status && !text)
+	if (!status && (!text || !keys || !values))
 		status = api.CreateStatus(1, "onpu-ort-preload: memory is exhausted");
 	if (!status && !device) {
 		char what[200];
@@ -197,6 +205,8 @@ static struct ort_status *add_provider(const struct ort_env *env,
 			*out, (struct ort_env *)(uintptr_t)env, &device, 1, keys, values, count);
 	}
 	free(text);
+	free(keys);
+	free(values);
 	if (status && *out)
 		api.ReleaseSessionOptions(*out);
 	return status;
