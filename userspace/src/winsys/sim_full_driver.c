@@ -276,7 +276,7 @@ static const char *image_path(const struct winsys_sim_config *config)
 	const char *path = config->firmware;
 
 	if (!path || !*path)
-		path = getenv("ONPU_FIRMWARE");
+		path = secure_getenv("ONPU_FIRMWARE");
 	return path && *path ? path : WNN_FIRMWARE_PATH;
 }
 
