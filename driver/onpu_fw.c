@@ -278,21 +278,21 @@ int onpu_fw_boot(struct onpu_device *onpu)
 
 /*
  * Adds a byte to a line of the log; prints the line at its end, or when the buffer is full: then
- * the byte is lost. The firmware's bytes are not trusted, as a terminal may show them: other than
- * printable characters become '?'.
+ * the byte begins the next line. The firmware's bytes are not trusted, as a terminal may show them:
+ * other than printable characters become '?'.
  */
 static void put_log_byte(struct onpu_device *onpu, unsigned int *length, char c)
 {
 	struct onpu_fw *fw = &onpu->fw;
 
-	if (c != '\n' && *length < sizeof(fw->line) - 1) {
-		fw->line[(*length)++] = c >= ' ' && c <= '~' ? c : '?';
-		return;
+	if (c == '\n' || *length == sizeof(fw->line) - 1) {
+		fw->line[*length] = '\0';
+		*length = 0;
+		drm_dbg(&onpu->drm, "firmware: %s\n", fw->line);
+		trace_onpu_firmware(onpu, fw->line, 0);
 	}
-	fw->line[*length] = '\0';
-	*length = 0;
-	drm_dbg(&onpu->drm, "firmware: %s\n", fw->line);
-	trace_onpu_firmware(onpu, fw->line, 0);
+	if (c != '\n')
+		fw->line[(*length)++] = c >= ' ' && c <= '~' ? c : '?';
 }
 
 void onpu_fw_log_drain(struct onpu_device *onpu)

@@ -151,11 +151,34 @@ static void hostile_log(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, onpu_fw_log_copy(onpu, copy), 0);
 }
 
+/* The driver cuts a line that is longer than its buffer, and loses none of its bytes. */
+static void long_line(struct kunit *test)
+{
+	struct onpu_device *onpu = test->priv;
+	struct onpu_fw *fw = &onpu->fw;
+	const u32 most = sizeof(fw->line) - 1;
+
+	fw->log = devm_kzalloc(onpu->drm.dev, ONPU_FW_LOG_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, fw->log);
+	memset(fw->log, 'a', most);
+	fw->log[most] = 'b';
+	fw->log[most + 1] = 'c';
+	fw->log_head = 0;
+	fake_set(onpu, ONPU_REG_LOG_TAIL, most);
+	onpu_fw_log_drain(onpu);
+	KUNIT_EXPECT_EQ(test, strlen(fw->line), most);
+	fw->log_head = 0;
+	fake_set(onpu, ONPU_REG_LOG_TAIL, most + 2);
+	onpu_fw_log_drain(onpu);
+	KUNIT_EXPECT_STREQ(test, fw->line, "bc");
+}
+
 static struct kunit_case fw_cases[] = {
 	KUNIT_CASE(sizes),
 	KUNIT_CASE(each_byte),
 	KUNIT_CASE(hostile_headers),
 	KUNIT_CASE(hostile_log),
+	KUNIT_CASE(long_line),
 	{}
 };
 
