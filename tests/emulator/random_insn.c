@@ -20,8 +20,6 @@ struct generator {
 	struct shape shape[4];
 	bool has_param;
 	uint8_t param[ONPU_SLOT_SIZE];
-	/* Elements that taps need after S0, S1 and DST. */
-	uint32_t slack[4];
 };
 
 static uint32_t below(struct generator *g, uint32_t n)
