@@ -3381,11 +3381,12 @@ WNN_EXPORT WNNStatus wnnInstanceWaitAny(WNNInstance instance, size_t futureCount
  *
  * @param instance The instance.
  *
- * @return A file descriptor that belongs to the instance: poll it, do not read or close it. -1 on
- *     error.
+ * @return A file descriptor, the same in each call, that belongs to the instance: poll it, do not
+ *     read or close it. -1 on error.
  *
  * Errors:
- * - UnknownError: the system has no descriptor left
+ * - UnknownError: the system gives no descriptor: the process or the system has as many as it may
+ *   have, or memory is exhausted
  */
 WNN_EXPORT int wnnInstanceGetEventFd(WNNInstance instance);
 

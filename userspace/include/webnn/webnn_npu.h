@@ -345,7 +345,8 @@ typedef struct WNNContextDeviceOptions {
 	WNNSimMode simMode;
 	/**
 	 * Device sim: size of the on-chip memory in bytes; 0: that of its machine, see
-	 * WEBNN_SIM_MACHINE. Default: 0.
+	 * WEBNN_SIM_MACHINE. A multiple of 64 bytes, in mode Full of 4096, and at most 1 GiB;
+	 * anything else is a NotSupportedError. Default: 0.
 	 */
 	uint64_t simSramBytes;
 	/**
@@ -354,7 +355,10 @@ typedef struct WNNContextDeviceOptions {
 	 * are asked for. Default: 0.
 	 */
 	uint32_t simThreads;
-	/** Device sim in mode Full: firmware image; empty: the installed one. */
+	/**
+	 * Device sim in mode Full: firmware image; empty: what the environment variable
+	 * ONPU_FIRMWARE says, else the installed one.
+	 */
 	WNNStringView simFirmwarePath;
 } WNNContextDeviceOptions;
 
