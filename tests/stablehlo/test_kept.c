@@ -215,6 +215,31 @@ static void test_failure(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* Tests that a run on two devices has no placement when the second one fails after the first. */
+static void test_failure_of_one(void **state)
+{
+	float values[COUNT] = { 0 };
+	int32_t which = 0, few = 1, many = 4;
+	WNNStablehloTensor first[] = { { values, sizeof(values), 0, NULL },
+				       { &few, sizeof(few), 0, NULL },
+				       { &which, sizeof(which), 0, NULL } };
+	WNNStablehloTensor second[] = { first[0], { &many, sizeof(many), 0, NULL }, first[2] };
+	const WNNStablehloTensor *const inputs[] = { first, second };
+	WNNContext const both[] = { contexts[1], contexts[1] };
+	WNNStablehloProgram program = load();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		wnnStablehloProgramSetLoopLimit(program, i ? 3 : 4);
+		assert_int_equal(wnnStablehloProgramRunPartitionedSync(program, 0, 2, both, 3,
+								       inputs) == WNNStatus_Success,
+				 !i);
+		assert_int_equal(tells(program, "stablehlo.multiply at 20:5"), !i);
+		assert_int_equal(!wnnStablehloProgramGetPlacement(program).count, i);
+	}
+	wnnStablehloProgramRelease(program);
+}
+
 /* Tests that each run on a lost context fails: with graphs of an earlier run, and without. */
 static void test_lost(void **state)
 {
@@ -668,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_placement),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_failure_of_one),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_forget_results),

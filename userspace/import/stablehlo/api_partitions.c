@@ -64,6 +64,9 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 		status = WNNStatus_Success;
 	else
 		status = shlo_set_error(error.status, "%s", error.message);
+	/* Process 0 may have ended before another one failed. */
+	if (status != WNNStatus_Success)
+		program->placement = (WNNStablehloPlacementArray){ 0, NULL };
 	for (size_t i = 0; i < count; i++) {
 		program->executions[i].run.world = NULL;
 		shlo_execution_end(&program->executions[i], status);
