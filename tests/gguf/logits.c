@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	struct gguf_session session = { 0 };
 	struct gguf_caches caches = { 0 };
 	struct gguf_llama model = { 0 };
-	struct gguf_error error = { "" };
+	struct gguf_error error = { .text = "" };
 	WNNContext context = NULL;
 	struct gguf gguf = { 0 };
 	int ret = -1;

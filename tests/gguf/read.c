@@ -68,7 +68,7 @@ static int text(const struct gguf_vocabulary *v, const char *flags)
 int main(int argc, char **argv)
 {
 	struct gguf_vocabulary v = { 0 };
-	struct gguf_error error = { "" };
+	struct gguf_error error = { .text = "" };
 	struct gguf gguf;
 	int ret;
 

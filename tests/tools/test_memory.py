@@ -9,6 +9,7 @@ copies are never in memory together. For the NPU, all weights are packed before 
 copied to the device's memory; the pages of the originals are given back in between.
 """
 import os
+import resource
 import subprocess
 
 import numpy as np
@@ -50,6 +51,22 @@ class Attempts(ToolTest):
         path.write_bytes(helper.make_model(
             graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString())
         self.assertLess(peak_bytes(0, "info", path), 1 << 30)
+
+
+class Exhausted(ToolTest):
+    def test_status(self):
+        """Tests that the exit status tells too little memory from a wrong model: a file that the
+        process has no address space for is not wrong.
+        """
+        for command, name in (("info", "a.onnx"), ("run", "a.onnx"), ("generate", "a.onnx"), ("info", "a.gguf"), ("generate", "a.gguf")):
+            path = self.folder / name
+            path.write_bytes(b"GGUF" if name == "a.gguf" else b"\x08\x08")
+            os.truncate(path, 16 << 30)
+            with self.subTest(f"{command} {name}"):
+                done = subprocess.run([PROGRAM, command, path], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)))
+                self.assertRegex(done.stderr, "Cannot allocate memory|memory is exhausted")
+                self.assertEqual(done.returncode, 4, done.stderr)
 
 
 class Memory(ToolTest):

@@ -28,12 +28,15 @@ int gguf_fail(struct gguf_error *error, const char *format, ...)
 	vsnprintf(error->text, sizeof(error->text), format, ap);
 	va_end(ap);
 	import_printable(error->text);
+	error->machine = false;
 	return -1;
 }
 
 int gguf_fail_memory(struct gguf_error *error)
 {
-	return gguf_fail(error, "memory is exhausted");
+	gguf_fail(error, "memory is exhausted");
+	error->machine = true;
+	return -1;
 }
 
 void gguf_free(void *memory)
@@ -381,8 +384,12 @@ static int map(const char *path, const uint8_t **data, size_t *size, struct gguf
 		ret = gguf_fail(error, "it is empty");
 	if (!ret) {
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes == MAP_FAILED)
+		if (bytes == MAP_FAILED) {
+			bool full = errno == ENOMEM;
+
 			ret = gguf_fail(error, "it cannot be mapped: %s", strerror(errno));
+			error->machine = full;
+		}
 		*data = bytes;
 		*size = (size_t)status.st_size;
 	}

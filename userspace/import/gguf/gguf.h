@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The message of the last failure: a sentence without the name of the file. */
+/* The last failure, with a message: a sentence without the name of the file. */
 struct gguf_error {
 	char text[400];
+	/* Whether memory is exhausted or the device failed, rather than the file is wrong. */
+	bool machine;
 };
 
 /* Write the message, in which names of the file are printable, and return -1. */

@@ -234,7 +234,9 @@ int gguf_fail_last(struct gguf_error *error, const char *what)
 	WNNError last = WNN_ERROR_INIT;
 
 	wnnGetLastError(&last);
-	return gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
+	gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
+	error->machine = last.status == WNNStatus_UnknownError;
+	return -1;
 }
 
 static int fail_builder(WNNGraphBuilder builder, struct gguf_error *error)
@@ -242,8 +244,10 @@ static int fail_builder(WNNGraphBuilder builder, struct gguf_error *error)
 	WNNError last = WNN_ERROR_INIT;
 
 	wnnGraphBuilderGetLastError(builder, &last);
-	return gguf_fail(error, "its graph cannot be built: %.*s", (int)last.message.length,
-			 last.message.data);
+	gguf_fail(error, "its graph cannot be built: %.*s", (int)last.message.length,
+		  last.message.data);
+	error->machine = last.status == WNNStatus_UnknownError;
+	return -1;
 }
 
 int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_t tokens,

@@ -33,8 +33,9 @@ static WNNStatus map(const char *name, int fd, bool is_model, struct onnx_file *
 		return onnx_error(WNNStatus_OperationError, "%s is empty", name);
 	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
-		return onnx_error(WNNStatus_OperationError, "%s cannot be mapped: %s", name,
-				  strerror(errno));
+		return onnx_error(errno == ENOMEM ? WNNStatus_UnknownError :
+						    WNNStatus_OperationError,
+				  "%s cannot be mapped: %s", name, strerror(errno));
 	file->data = data;
 	file->size = (size_t)status.st_size;
 	file->identity[0] = status.st_dev;

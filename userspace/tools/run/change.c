@@ -382,7 +382,9 @@ int change_load(struct change *c, WNNOnnxModel *model)
 	if (status == WNNStatus_Success)
 		return 0;
 	wnnOnnxGetLastError(&last);
-	return gguf_fail(c->error, "%.*s", (int)last.message.length, last.message.data);
+	gguf_fail(c->error, "%.*s", (int)last.message.length, last.message.data);
+	c->error->machine = last.status == WNNStatus_UnknownError;
+	return -1;
 }
 
 /* ---- caches */

@@ -11,6 +11,7 @@
 #include <gguf/chat.h>
 
 #include "../device_name.h"
+#include "model_file.h"
 #include "server.h"
 
 enum {
@@ -308,12 +309,14 @@ static int encode_prompt(struct generation *g)
 		size_t size;
 
 		chat = gguf_chat(&l->gguf, &message, 1, &size, &error);
+		if (!chat && error.machine)
+			return complain_model(l->path, &error);
 		if (!chat)
 			return complain(BAD_MODEL, "%s: %s: use --raw", l->path, error.text);
 		text = (struct gguf_text){ chat, size };
 	}
 	if (gguf_encode(&l->vocabulary, text, true, true, &g->answer.tokens, &error))
-		ret = complain(BAD_FILE, "prompt: %s", error.text);
+		ret = complain(error.machine ? BAD_DEVICE : BAD_FILE, "prompt: %s", error.text);
 	gguf_free(chat);
 	if (!ret && !g->answer.tokens.count)
 		ret = complain(BAD_FILE, "the prompt is empty, and the model has no token to begin "

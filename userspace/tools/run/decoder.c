@@ -66,7 +66,9 @@ static int fail_onnx(struct gguf_error *error)
 	WNNError last = WNN_ERROR_INIT;
 
 	wnnOnnxGetLastError(&last);
-	return gguf_fail(error, "%.*s", (int)last.message.length, last.message.data);
+	gguf_fail(error, "%.*s", (int)last.message.length, last.message.data);
+	error->machine = last.status == WNNStatus_UnknownError;
+	return -1;
 }
 
 static bool begins(WNNStringView name, const char *text)

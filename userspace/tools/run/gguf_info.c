@@ -10,6 +10,8 @@
 #include <common/printable.h>
 #include <gguf/gguf.h>
 
+#include "model_file.h"
+
 /* More than import_block_type() knows. */
 #define MAX_TYPES 64
 
@@ -143,9 +145,9 @@ int gguf_info(const struct options *options)
 	int ret = DONE;
 
 	if (gguf_open(&gguf, options->model, &error))
-		return complain(BAD_MODEL, "%s: %s", options->model, error.text);
+		return complain_model(options->model, &error);
 	if (read_facts(&gguf, &facts, &error))
-		ret = complain(BAD_MODEL, "%s: %s", options->model, error.text);
+		ret = complain_model(options->model, &error);
 	if (!ret && text_wanted(options))
 		print(options->model, &gguf, &facts);
 	if (!ret && options->json)

@@ -6,12 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "model_file.h"
 #include "tokenizer.h"
-
-static int fail_model(const struct language *l, const struct gguf_error *error)
-{
-	return complain(BAD_MODEL, "%s: %s", l->path, error->text);
-}
 
 /* The context, in tokens, of a model of ONNX if its config.json gives no other length. */
 #define DEFAULT_CONTEXT 2048
@@ -61,7 +57,7 @@ int language_read(struct language *l, const char *path, const struct language_na
 	onnx = !gguf_is(path) && strlen(path) > 5 && !strcmp(path + strlen(path) - 5, ".onnx");
 	if ((onnx ? read_onnx(l, names, &error) : read_gguf(l, &error)) ||
 	    gguf_sampler_init(&l->sampler, &l->gguf, &error))
-		return fail_model(l, &error);
+		return complain_model(path, &error);
 	if (l->vocabulary.count > l->rows)
 		return complain(BAD_MODEL,
 				"%s: the tokenizer has %zu tokens, but the model only %u: use the "
@@ -89,7 +85,7 @@ int language_build(struct language *l, const struct options *options, uint64_t l
 				   (uint32_t)block, &error) :
 		      gguf_session_open(&l->session, &l->model, l->target.context, (uint32_t)length,
 					(uint32_t)block, &error))
-		return fail_model(l, &error);
+		return complain_model(l->path, &error);
 	return DONE;
 }
 

@@ -52,6 +52,11 @@ int complain_memory(const char *path)
 		path);
 }
 
+enum exit_code code_of(enum exit_code code, WNNStatus status)
+{
+	return code == BAD_MODEL && status == WNNStatus_UnknownError ? BAD_DEVICE : code;
+}
+
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -66,6 +71,7 @@ int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(about, sizeof(about), format, ap);
 	va_end(ap);
+	code = code_of(code, error.status);
 	/* A message about a file already begins with its name. */
 	length = strlen(about);
 	if (error.message.length >= length && !memcmp(error.message.data, about, length))

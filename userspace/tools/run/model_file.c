@@ -48,7 +48,8 @@ int model_file_load(const char *path, Onnx__ModelProto **model)
 
 	*model = NULL;
 	if (bytes == MAP_FAILED)
-		return complain(BAD_MODEL, "%s: %s", path, strerror(errno));
+		return complain(errno == ENOMEM ? BAD_DEVICE : BAD_MODEL, "%s: %s", path,
+				strerror(errno));
 	*model = onnx__model_proto__unpack(NULL, size, bytes);
 	munmap(bytes, size);
 	if (*model && (*model)->graph)
@@ -199,25 +200,33 @@ int model_file_refer(const char *path, Onnx__ModelProto **model, struct gguf_err
 	struct placing p = { .name = slash ? slash + 1 : path };
 	size_t size, slim_size;
 	void *bytes = map(path, &size);
+	WNNStatus status;
 	uint8_t *slim;
 
 	*model = NULL;
+	if (bytes == MAP_FAILED && errno == ENOMEM)
+		return gguf_fail_memory(error);
 	if (bytes == MAP_FAILED)
 		return gguf_fail(error, "%s", strerror(errno));
 	p.bytes = bytes;
-	if (onnx_wire_slim(ONNX_MODEL, bytes, size, &slim, &slim_size, &wrong) ==
-	    WNNStatus_Success) {
+	status = onnx_wire_slim(ONNX_MODEL, bytes, size, &slim, &slim_size, &wrong);
+	if (status == WNNStatus_Success) {
 		*model = onnx__model_proto__unpack(NULL, slim_size, slim);
 		import_free(slim);
 		if (*model)
 			place_model(&p, *model);
 	}
 	munmap(bytes, size);
-	if (p.full)
+	if (p.full || status == WNNStatus_UnknownError)
 		return gguf_fail_memory(error);
 	return *model && (*model)->graph ?
 		       0 :
 		       gguf_fail(error, "it is not a model of ONNX, or memory is exhausted");
+}
+
+int complain_model(const char *path, const struct gguf_error *error)
+{
+	return complain(error->machine ? BAD_DEVICE : BAD_MODEL, "%s: %s", path, error->text);
 }
 
 void model_file_free(Onnx__ModelProto *model)

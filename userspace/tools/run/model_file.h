@@ -22,6 +22,12 @@ int model_file_load(const char *path, Onnx__ModelProto **model);
 int model_file_refer(const char *path, Onnx__ModelProto **model, struct gguf_error *error);
 void model_file_free(Onnx__ModelProto *model);
 
+/*
+ * Complains of a model, with the message of @error. Returns BAD_DEVICE when memory is exhausted or
+ * the device failed, else BAD_MODEL.
+ */
+int complain_model(const char *path, const struct gguf_error *error);
+
 /* Returns the library's name of a node: the node's own name, or the name of its first output. */
 const char *node_label(const Onnx__NodeProto *node);
 

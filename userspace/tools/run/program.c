@@ -15,7 +15,8 @@ static int complain_program(const char *path)
 	WNNError error = WNN_ERROR_INIT;
 
 	wnnStablehloGetLastError(&error);
-	return complain(BAD_MODEL, "%s: %.*s", path, (int)error.message.length, error.message.data);
+	return complain(code_of(BAD_MODEL, error.status), "%s: %.*s", path,
+			(int)error.message.length, error.message.data);
 }
 
 static int load(const struct options *options, WNNStablehloProgram *program)

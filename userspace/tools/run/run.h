@@ -118,10 +118,16 @@ int complain_memory(const char *path);
 void complain_as(int rank);
 /*
  * Prints like complain(), followed by the library's last message, libwebnn-onnx's if @onnx. Returns
- * @code.
+ * @code, or what code_of() makes of it.
  */
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Returns @code for a failure of a library; BAD_DEVICE in place of BAD_MODEL when memory is
+ * exhausted or the device failed.
+ */
+enum exit_code code_of(enum exit_code code, WNNStatus status);
 
 /* Returns the time of a monotonic clock, in nanoseconds. */
 uint64_t nanoseconds(void);

@@ -37,6 +37,7 @@ int saved_complain(enum exit_code code, const char *path)
 	char text[1000];
 
 	wnnGetLastError(&error);
+	code = code_of(code, error.status);
 	snprintf(text, sizeof(text), "%.*s", (int)error.message.length, error.message.data);
 	if (!strncmp(text, "load: \"", 7) || !strncmp(text, "save: \"", 7))
 		why = strstr(text + 7, "\" ");

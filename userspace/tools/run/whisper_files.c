@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "mel.h"
+#include "model_file.h"
 #include "tokenizer.h"
 
 /* Largest sizes that are taken; those of models that exist are far below. */
@@ -87,7 +88,7 @@ static int load(const struct whisper *w, const char *name, json_t **root)
 	struct gguf_error error;
 
 	*root = tokenizer_json(w->encoder_path, name, &error);
-	return error.text[0] ? complain(BAD_MODEL, "%s: %s", w->encoder_path, error.text) : DONE;
+	return error.text[0] ? complain_model(w->encoder_path, &error) : DONE;
 }
 
 /* Reads a size, which is at least @least. Returns DONE, or an exit code after a message. */
@@ -216,7 +217,7 @@ static int read_tokenizer(struct whisper *w)
 	if (tokenizer_read(w->encoder_path, &w->keys, &error) ||
 	    gguf_read(&w->gguf, w->keys.data, w->keys.size, &error) ||
 	    gguf_vocabulary_init(&w->vocabulary, &w->gguf, &error))
-		return complain(BAD_MODEL, "%s: %s", w->encoder_path, error.text);
+		return complain_model(w->encoder_path, &error);
 	for (size_t i = 0; i < w->vocabulary.count; i++)
 		if (w->vocabulary.texts[i].size > longest)
 			longest = w->vocabulary.texts[i].size;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model_file.h"
 #include "run.h"
 
 static bool is_cache(const Onnx__ValueInfoProto *input)
@@ -94,5 +95,8 @@ int whisper_step_load(const char *path, const struct whisper_sizes *sizes, WNNOn
 		ret = change_load(&c, model);
 	}
 	change_exit(&c);
-	return ret ? complain(c.full ? BAD_DEVICE : BAD_MODEL, "%s: %s", path, error.text) : DONE;
+	if (!ret)
+		return DONE;
+	error.machine |= c.full;
+	return complain_model(path, &error);
 }
