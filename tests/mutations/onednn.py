@@ -166,7 +166,8 @@ MUTATIONS = [
     # Integers.
     _integer('dot products take signed bytes as unsigned ones', 'kernel/integer_dots.c',
              'd->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;', 'd->flip = 0;'),
-    _integer('the zero point of an operand of dot products is 0', 'kernel/integer_dots.c', 'bias[i] -= zero * sums[i];', ''),
+    _integer('the zero point of an operand of dot products is 0', 'kernel/integer_dots.c',
+             'bias[i] = (int32_t)((uint32_t)bias[i] - (uint32_t)zero * (uint32_t)sums[i]);', ''),
     _integer('scales of any size are small', 'kernel/integer_dots.c', 'large += !(scale[i] < 0.5f && scale[i] > -0.5f);', ''),
     _integer('results with a zero point are plain', 'kernel/integer_dots.c', '!d->attrs->zero && ', ''),
     _integer('the last pixels of a row that do not fill a vector are left out', 'kernel/integer_channels.c', 'if (count % fold) {', 'if (0) {'),
