@@ -183,7 +183,7 @@ static void test_nodes(void **state)
 	(void)state;
 	npu_node = "/dev/accel/accel1";
 	fails(api->Client_Create(&args), 3,
-	      "2 devices are the NPUs 0 to 1, but /dev/accel/accel1 is the first that opens");
+	      "2 devices are the NPUs 0 to 1, but the first one is /dev/accel/accel1");
 	/* The second device is npu:1, and the machines that run tests have no NPU. */
 	npu_node = "/dev/accel/accel0";
 	fails(api->Client_Create(&args), 12, "npu");

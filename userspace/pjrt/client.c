@@ -84,12 +84,14 @@ static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView f
 	client->cache_dir = strndup(folder.data, folder.length);
 	if (!client->cache_dir)
 		return onpu_nomem();
-	if (mkdir(client->cache_dir, 0700) && errno != EEXIST)
-		error = errno, step = "made";
-	else if (stat(client->cache_dir, &status))
+	if (mkdir(client->cache_dir, 0700) && errno != EEXIST) {
 		error = errno;
-	else if (!S_ISDIR(status.st_mode))
+		step = "made";
+	} else if (stat(client->cache_dir, &status)) {
+		error = errno;
+	} else if (!S_ISDIR(status.st_mode)) {
 		error = ENOTDIR;
+	}
 	return error ? onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the folder %s of the %s cannot be %s: %s",
 				  client->cache_dir, from, step, strerror(error)) :
@@ -214,8 +216,8 @@ static struct pjrt_error *open_others(struct pjrt_client *client, size_t count)
 		 info.nodePath.data ? info.nodePath.data : "");
 	if (is_npu && strcmp(node + strcspn(node, "0123456789"), "0") != 0)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: %zu devices are the NPUs 0 to %zu, but %s is chosen, or "
-				  "the first that opens; choose the device npu:0, or 1 device",
+				  "onpu: %zu devices are the NPUs 0 to %zu, but the first one is "
+				  "%s; choose the device npu:0, or 1 device",
 				  count, count - 1, node);
 	while (client->count < count && !error) {
 		if (is_npu)
