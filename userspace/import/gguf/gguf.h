@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads files of the format GGUF, versions 2 and 3: keys with values, and tensors. Everything that
- * is returned points into the mapped file and lives until gguf_close().
+ * Reads files of the format GGUF, versions 2 and 3: keys with values, and tensors. Names, values
+ * and data of tensors point into the bytes of the file and live as long as these.
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
@@ -17,7 +17,10 @@ struct gguf_error {
 	bool machine;
 };
 
-/* Write the message, in which names of the file are printable, and return -1. */
+/*
+ * Both write *error and return -1. gguf_fail() makes the characters printable that come from the
+ * file; gguf_fail_memory() says that memory is exhausted.
+ */
 int gguf_fail(struct gguf_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int gguf_fail_memory(struct gguf_error *error);
@@ -97,7 +100,8 @@ const struct gguf_tensor *gguf_tensor(const struct gguf *gguf, const char *name)
 
 /*
  * Read a key into *value, which stays as it is when there is no such key. They return 0, or -1 with
- * a message when its value is of another kind, beyond @most, infinite or no number.
+ * a message when its value is of another kind; gguf_number() also when it is more than @most,
+ * gguf_real() also when it is infinite or NaN.
  */
 int gguf_number(const struct gguf *gguf, const char *name, uint64_t most, uint64_t *value,
 		struct gguf_error *error);
@@ -113,9 +117,10 @@ int gguf_string(const struct gguf *gguf, const char *name, struct gguf_text *val
 struct gguf_text *gguf_strings(const struct gguf *gguf, const char *name, size_t *count,
 			       struct gguf_error *error);
 /*
- * Returns the items of an array of integers of 32 bits or of floats; NULL and no failure when there
- * is no such key, NULL and a message when it has other items or not @count of them. The data may be
- * unaligned: read them with memcpy().
+ * Returns the items of an array of integers of 32 bits or of floats. NULL when there is no such
+ * key, where *error stays as it is, and with a message when it has other items or not @count of
+ * them.
+ * The data may be unaligned: read them with memcpy().
  */
 const uint8_t *gguf_items(const struct gguf *gguf, const char *name, enum gguf_kind kind,
 			  size_t count, struct gguf_error *error);

@@ -16,12 +16,13 @@ struct gguf_layer {
 
 struct gguf_llama {
 	const struct gguf *gguf;
-	/*
-	 * The number of layers; the sizes of a token's vector, of the hidden layer of the
-	 * feed-forward part, and of a head; how many numbers of a head are rotated by their
-	 * position (RoPE); how many heads queries have, and how many keys and values.
-	 */
-	uint32_t layer_count, width, hidden, size, rotated, heads, key_heads;
+	uint32_t layer_count;
+	uint32_t width;	     /* size of a token's vector */
+	uint32_t hidden;     /* size of the hidden layer of the feed-forward part */
+	uint32_t size;	     /* size of a head */
+	uint32_t rotated;    /* how many numbers of a head are rotated by their position (RoPE) */
+	uint32_t heads;	     /* heads of the queries */
+	uint32_t key_heads;  /* heads of the keys, and of the values */
 	uint32_t context;    /* most tokens that the model was trained for */
 	uint32_t vocabulary; /* number of tokens */
 	float epsilon;

@@ -12,7 +12,10 @@ struct gguf_step {
 	WNNTensor x, cosine, sine, mask, pick, place;
 };
 
-/* The tokens of one text: 2 caches for each layer, which dispatches update in place. */
+/*
+ * The keys and values of the tokens of one text: a cache of each for every layer, which dispatches
+ * update in place.
+ */
 struct gguf_caches {
 	WNNTensor *tensors;
 	uint32_t used; /* positions with tokens */
@@ -21,7 +24,7 @@ struct gguf_caches {
 struct gguf_session {
 	const struct gguf_llama *model;
 	WNNContext context;
-	uint32_t length;	     /* positions of all caches */
+	uint32_t length;	     /* positions of each cache */
 	struct gguf_step block, one; /* for a part of the prompt, and for one token */
 	WNNTensor logits;
 	WNNNamedTensor *inputs, *outputs;
@@ -47,8 +50,8 @@ int gguf_caches_open(struct gguf_caches *caches, const struct gguf_session *sess
 		     struct gguf_error *error);
 void gguf_caches_close(struct gguf_caches *caches, const struct gguf_session *session);
 /*
- * Fills the caches with zeros, for a text without tokens. Where all numbers in them are finite,
- * setting @used to 0 is enough. Returns 0, or -1 with a message.
+ * Fills the caches with zeros, for a text without tokens. If all numbers in the caches are finite,
+ * it is enough to set caches->used to 0. Returns 0, or -1 with a message.
  */
 int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *session,
 		      struct gguf_error *error);

@@ -58,8 +58,8 @@ void gguf_tokens_free(struct gguf_tokens *tokens);
 
 /*
  * Appends the tokens of a text of UTF-8. @ends: with the tokens that begin and end a text, if the
- * model has them. @special: names of control tokens in the text become these tokens. Returns 0 or
- * -1 with a message.
+ * model has them. @special: names of control tokens in the text become these tokens, as those of
+ * tokens that users added always do. Returns 0 or -1 with a message.
  */
 int gguf_encode(const struct gguf_vocabulary *v, struct gguf_text text, bool ends, bool special,
 		struct gguf_tokens *tokens, struct gguf_error *error);
