@@ -116,7 +116,7 @@ class Files(unittest.TestCase):
         self.check_text("listing.json", "other.bin")
         self.check_text(str(self.folder / "listing.json"), str(self.folder / "other.bin"))
         self.damaged("does not exist", self.folder / "net.webnn", "none.json", "other.bin")
-        for changes, text in (({"byteOffset": 60}, "beyond the end"), ({"byteOffset": -4}, "beyond the end"),
+        for changes, text in (({"byteOffset": 60}, "lies outside"), ({"byteOffset": -4}, "lies outside"),
                               ({"byteLength": 8}, "8 bytes"), ({"byteOffset": "x"}, "no graph")):
             self.write("listing.json", self.manifest(**changes))
             self.damaged(text, self.folder / "net.webnn", "listing.json", "other.bin")
