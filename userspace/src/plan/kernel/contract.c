@@ -180,7 +180,7 @@ bool contract_in_place(const struct contract *c)
 	       (c->num_posts && plan_dtype_bytes(c->acc_dtype) == plan_dtype_bytes(c->out.dtype));
 }
 
-/* Returns true if the epilogue has a gate, which needs the sums and a spare tile. */
+/* Returns true if the epilogue has a function of several instructions, which needs a spare tile. */
 static bool has_gate(const struct contract *c)
 {
 	for (uint32_t i = 0; i < c->num_posts; i++)
@@ -414,7 +414,7 @@ static struct contract_times fixed_times(const struct plan *plan, const struct c
 	};
 }
 
-/* Returns the cycles of the pass that dequantises a filter tile. */
+/* Returns the cycles of dequantising a filter tile, without the fixed ones of an instruction. */
 static uint64_t widen_cost(const struct plan *plan, const struct contract *c,
 			   const struct contract_tile *t)
 {
@@ -657,8 +657,8 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 }
 
 /*
- * Lists the tile extents to try along a dim: the whole extent, and repeated halves of it, rounded
- * up to multiples of `unit`; returns how many.
+ * Lists the tile extents to try along a dim: the whole extent, and repeated halves of it, of which
+ * those above `unit` are rounded up to its multiples; returns how many.
  */
 static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 {

@@ -15,7 +15,7 @@ struct chunk {
 	struct npu_view bytes_tile; /* the bytes in SRAM */
 };
 
-/* Returns `count` elements of a dense view from element `at` on, as one dim. */
+/* Returns `count` bytes of a dense view from byte `at` on, as one dim of elements of 8 bits. */
 static struct npu_view flat(const struct npu_view *like, uint8_t dtype, int64_t at, int64_t count)
 {
 	struct npu_view view = *like;

@@ -35,7 +35,7 @@ struct vp_op {
 	int8_t dst, src[3]; /* indices of registers; -1: there is none */
 	bool has_param;
 	struct plan_param param;
-	uint8_t axes;	/* reductions: mask of the dims that src[0] has and dst does not have */
+	uint8_t axes;	/* mask of the reduced dims, which dst does not have; scan: of its dim */
 	bool last;	/* argmin, argmax: take the last of equal elements */
 	bool excl, rev; /* a scan along the only dim of axes is exclusive, runs backwards */
 };

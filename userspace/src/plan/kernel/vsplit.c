@@ -38,7 +38,10 @@ static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 	return rowspace_bytes(rs, &row) * ONPU_REDUCE_LANES;
 }
 
-/* Returns the bytes of SRAM of all registers; with `sp`, assigns addresses and returns the end. */
+/*
+ * Returns the bytes of SRAM of all registers and partial results; with `sp`, assigns addresses and
+ * returns the end.
+ */
 static uint64_t lay_out(const struct rowspace *rs, struct split *sp)
 {
 	uint64_t at = sp ? sp->plan->sram.base : 0;

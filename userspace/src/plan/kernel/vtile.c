@@ -239,7 +239,7 @@ static bool evaluate(const struct plan *plan, const struct vprog *prog, struct v
 
 /*
  * Doubles the tile along the dim where that gives the fewest cycles, at most to the whole extent;
- * false: no larger tile fits.
+ * false: no larger tile can be used.
  */
 static bool grow(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
 {
@@ -260,7 +260,7 @@ static bool grow(const struct plan *plan, const struct vprog *prog, struct vtile
 	return true;
 }
 
-/* Chooses the tile with the fewest cycles; false: not even the smallest one fits. */
+/* Chooses the tile with the fewest cycles; false: not even the smallest one can be used. */
 static bool choose(const struct plan *plan, const struct vprog *prog, struct vtile *best)
 {
 	struct vtile vt = { .bytes = 0 };

@@ -10,7 +10,7 @@
 
 struct hazard_access {
 	enum npu_base base;
-	uint32_t binding; /* which value, for NPU_BASE_VALUE */
+	uint32_t binding; /* with NPU_BASE_VALUE: index of the binding */
 	int64_t lo, hi;	  /* bytes [lo, hi) of the base */
 	/*
 	 * The instruction touches only the first `run` bytes of each `pitch` bytes from lo on, as a

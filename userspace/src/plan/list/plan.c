@@ -535,7 +535,7 @@ void plan_preempt(struct plan *plan)
  */
 static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 {
-	/* A line of 64 bytes is live with any byte, and dead only when all of it is written. */
+	/* A line of 64 bytes is live when any of its bytes is, and dead only when all are written. */
 	uint64_t first = alive ? (uint64_t)lo / PLAN_ALIGN : wnn_div_up(lo, PLAN_ALIGN);
 	uint64_t last = alive ? wnn_div_up(hi, PLAN_ALIGN) : (uint64_t)hi / PLAN_ALIGN;
 

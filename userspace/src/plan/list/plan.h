@@ -211,7 +211,7 @@ struct plan_nodes {
 };
 
 /*
- * The number of levels of eagerness: level 0 prefers no tiles, the last one prefers positions that
+ * The number of levels of eagerness: level 0 has no preference, the last one prefers positions that
  * have all their channels early, and those between prefer short first tiles.
  */
 #define PLAN_EAGERNESS 4
@@ -250,8 +250,8 @@ struct plan {
 };
 
 /*
- * A manner is a combination of plan->eager and plan->early; the search compares the plans of all
- * combinations.
+ * A manner is a combination of plan->eager and plan->early; the search compares plans that have
+ * different manners.
  */
 #define PLAN_MANNERS (PLAN_EAGERNESS * PLAN_EARLY_COUNT)
 

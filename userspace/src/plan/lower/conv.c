@@ -26,7 +26,7 @@ static bool pads_infinity(const struct ir_node *node)
 	const uint8_t *axes = ir_filter_axes(attrs->filter_layout);
 	bool pads = false;
 
-	/* A transposed window reaches beyond the input in any case. */
+	/* A transposed window of several taps reaches beyond the input also without padding. */
 	for (int i = 0; i < 4; i++)
 		pads |= attrs->padding[i] ||
 			(attrs->transposed && ir_type_dim(&filter->type, axes[2 + i / 2]) > 1);

@@ -21,7 +21,7 @@ enum region {
 	REGION_STATE,
 	REGION_NEW_STATE, /* the state in float32 that a step makes */
 	REGION_RESET,	  /* [dirs, batch, hidden]: hidden state times reset gate */
-	REGION_INSIDE, /* [steps, batch]: 1 when an item of the batch has the step, in time order */
+	REGION_INSIDE, /* [steps in time order, batch]: 1 when an item of the batch has the step */
 	REGION_COUNT
 };
 
@@ -62,7 +62,7 @@ void recurrent_analyse(const struct ir_node *node, struct rnn *r);
  * recurrent_begin - choose the memory of a node
  *
  * Regions and operands that every step reads get SRAM as far as there is room; kernels use the rest
- * of the SRAM until recurrent_end(). The operands are loaded at once.
+ * of the SRAM until recurrent_end(). Loads the operands, too.
  */
 void recurrent_begin(struct rnn *r);
 void recurrent_end(struct rnn *r);

@@ -41,8 +41,8 @@
  */
 #define FAILURES 5
 /*
- * When streaming changes the cycles of a group's nodes alone by more than 1/CLEAR, the group is
- * kept or dropped for good.
+ * When streaming changes the cycles of a group and the few nodes around it by more than 1/CLEAR,
+ * the group is kept or dropped for good.
  */
 #define CLEAR 50
 
