@@ -256,7 +256,8 @@ static void read_items(struct shlo_reader *r, struct shlo_op *op)
 		       shlo_peek_word(r, "dim_numbers");
 	}
 	if (brackets)
-		shlo_read_error(r, "a bracket is not closed");
+		shlo_read_error(r, open ? "expected an operand or ')' here" :
+					  "expected ',' or ')' here");
 }
 
 static bool has_results(const struct shlo_op *op)
