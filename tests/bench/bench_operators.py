@@ -28,10 +28,13 @@ import time
 import numpy as np
 
 import bench_cpu
+from side import Side, difference
 
 ROOT = bench_cpu.ROOT
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "operators"))
 from cases import ALONE, CASES  # noqa: E402
+
+WORKER = ROOT / "tests" / "bench" / "operators" / "worker.py"
 
 
 def known(build):
@@ -40,55 +43,6 @@ def known(build):
     lines = subprocess.run([build / "tests" / "onnx" / "onnx-cases", "--operators"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     return list(dict.fromkeys(line.split("\t")[0] for line in lines))
-
-
-class Side:
-    """A worker process, with its last answer."""
-
-    def __init__(self, name, threads, path):
-        environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
-        self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, "-B", ROOT / "tests" / "bench" / "operators" / "worker.py", name, str(threads)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=environment | {"PYTHONPATH": os.pathsep.join(map(str, path))})
-        self.version = self.answer()["version"]
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"bench operators: {self.name} has ended")
-        return json.loads(line)
-
-    def ask(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        answer = self.answer()
-        bench_cpu.settle(self.process.pid, self.name)
-        return answer
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def difference(paths):
-    """Returns the largest difference between the results in two .npz files, relative to the largest
-    number; None when types or shapes differ.
-    """
-    with np.load(paths[0]) as ours, np.load(paths[1]) as other:
-        pairs = [(ours[name], other[name]) for name in ours.files if name in other.files]
-    worst = 0.0
-    for a, b in pairs:
-        if a.shape != b.shape:
-            return None
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        if not same.all():
-            finite = np.abs(b[np.isfinite(b)])
-            worst = max(worst, float(np.abs(a - b)[~same].max() / max(finite.max(initial=0), 1e-30)))
-    return worst
 
 
 def measure(operator, sides, folder, args):
@@ -158,7 +112,7 @@ def main():
     for threads in map(int, args.threads.split(",")):
         rows = {}
         with tempfile.TemporaryDirectory(dir=args.build, prefix="bench-operators-") as path, contextlib.ExitStack() as stack:
-            sides = [Side("ours", threads, package), Side("ort", threads, [bench_cpu.NEWEST])]
+            sides = [Side(WORKER, "ours", threads, package), Side(WORKER, "ort", threads, [bench_cpu.NEWEST])]
             for side in sides:
                 stack.callback(side.close)
             result["onnxruntime"] = sides[1].version
