@@ -347,8 +347,7 @@ static bool by_order(enum shlo_direction direction, int order)
 	}
 }
 
-/* Returns an integer in total order: -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN. */
-static int64_t total_key(enum shlo_element element, double value)
+int64_t shlo_total_order(enum shlo_element element, double value)
 {
 	uint64_t top = UINT64_C(1) << (shlo_elements[element].bits - 1);
 	uint64_t bits = shlo_float_bits(element, value);
@@ -362,7 +361,7 @@ bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool
 	bool is_signed = shlo_class(element) == SHLO_SIGNED;
 
 	if (shlo_is_float(element) && total) {
-		int64_t a = total_key(element, x.re), b = total_key(element, y.re);
+		int64_t a = shlo_total_order(element, x.re), b = shlo_total_order(element, y.re);
 
 		return by_order(direction, (a > b) - (a < b));
 	}

@@ -36,6 +36,11 @@ struct shlo_num shlo_binary(enum shlo_binary op, enum shlo_element element, stru
 			    struct shlo_num y, bool *done);
 bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool total,
 		  struct shlo_num x, struct shlo_num y);
+/*
+ * Returns an integer that rises with floats in total order: -NaN < -Inf < … < -0 < +0 < … < +Inf <
+ * +NaN.
+ */
+int64_t shlo_total_order(enum shlo_element element, double value);
 /* Returns @value rounded to fewer bits as stablehlo.reduce_precision does. */
 double shlo_reduce_precision(enum shlo_element element, double value, int exponent_bits,
 			     int mantissa_bits);
