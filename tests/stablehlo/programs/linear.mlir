@@ -143,6 +143,26 @@ func.func @singular_values() {
 
 // -----
 
+// Rows are exchanged so that the largest number of a column is on the diagonal.
+func.func @triangular_factors() {
+  %a = stablehlo.constant dense<[[[0.0, 2.0, 4.0], [2.0, 4.0, 6.0], [1.0, 4.0, 0.0]], [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0x7FC00000, 0.0, 1.0]]]> : tensor<2x3x3xf32>
+  %lu, %pivots, %rows = stablehlo.custom_call @onpu.lu(%a) : (tensor<2x3x3xf32>) -> (tensor<2x3x3xf32>, tensor<2x3xi32>, tensor<2x3xi32>)
+  check.expect_almost_eq_const %lu, dense<[[[2.0, 4.0, 6.0], [0.0, 2.0, 4.0], [0.5, 1.0, -7.0]], [[0x7FC00000, 0x7FC00000, 0x7FC00000], [0x7FC00000, 0x7FC00000, 0x7FC00000], [0x7FC00000, 0x7FC00000, 0x7FC00000]]]> : tensor<2x3x3xf32>
+  check.expect_eq_const %pivots, dense<[[1, 1, 2], [0, 1, 2]]> : tensor<2x3xi32>
+  check.expect_eq_const %rows, dense<[[1, 0, 2], [0, 1, 2]]> : tensor<2x3xi32>
+  %b = stablehlo.constant dense<[[(0.0, 1.0), (1.0, 0.0)], [(0.0, 0.0), (0.0, 0.0)], [(0.0, 4.0), (2.0, 0.0)]]> : tensor<3x2xcomplex<f64>>
+  %c, %first, %order = stablehlo.custom_call @onpu.lu(%b) : (tensor<3x2xcomplex<f64>>) -> (tensor<3x2xcomplex<f64>>, tensor<2xi32>, tensor<3xi32>)
+  check.expect_almost_eq_const %c, dense<[[(0.0, 4.0), (2.0, 0.0)], [(0.25, 0.0), (0.5, 0.0)], [(0.0, 0.0), (0.0, 0.0)]]> : tensor<3x2xcomplex<f64>>
+  check.expect_eq_const %first, dense<[2, 2]> : tensor<2xi32>
+  check.expect_eq_const %order, dense<[2, 0, 1]> : tensor<3xi32>
+  %none = stablehlo.constant dense<> : tensor<2x0xf32>
+  %empty, %no, %both = stablehlo.custom_call @onpu.lu(%none) : (tensor<2x0xf32>) -> (tensor<2x0xf32>, tensor<0xi32>, tensor<2xi32>)
+  check.expect_eq_const %both, dense<[0, 1]> : tensor<2xi32>
+  return
+}
+
+// -----
+
 // A real matrix with complex eigenvalues keeps a block of two.
 func.func @similar_forms() {
   %a = stablehlo.constant dense<[[0.0, -1.0], [1.0, 0.0]]> : tensor<2x2xf32>

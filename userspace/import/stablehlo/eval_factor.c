@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Custom calls that factor matrices by LAPACK, for programs of JAX: StableHLO has no operations for
- * eigenvalues, singular values, and the Hessenberg, Schur and tridiagonal forms of a matrix.
+ * eigenvalues, singular values, triangular factors, and the Hessenberg, Schur and tridiagonal forms of
+ * a matrix.
  */
 #include <complex.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 /* LAPACK counts rows, columns and SHLO_FACTOR_WORK numbers for each of them as int. */
 #define MOST_ROWS (1 << 24)
 
-enum part { SAME, REAL, COMPLEX };
+enum part { SAME, REAL, COMPLEX, INDEX };
 
 /*
  * The type of a result for a matrix of m rows and n columns; each matrix of a batch has a result of
@@ -53,6 +54,11 @@ static const struct factor {
 	  .count = 2,
 	  .results = { { SAME, "nn" }, { SAME, "l" } },
 	  .make = shlo_factor_hessenberg },
+	{ .name = "onpu.lu",
+	  .least = 3,
+	  .count = 3,
+	  .results = { { SAME, "mn" }, { INDEX, "k" }, { INDEX, "m" } },
+	  .make = shlo_factor_lu },
 	{ .name = "onpu.schur",
 	  .square = true,
 	  .least = 2,
@@ -115,6 +121,8 @@ static enum shlo_element element_of(enum part part, enum shlo_element element)
 {
 	if (part == REAL)
 		return shlo_element_part(element);
+	if (part == INDEX)
+		return SHLO_I32;
 	return part == COMPLEX ? shlo_element_complex(element) : element;
 }
 
@@ -211,7 +219,8 @@ static bool take(const struct shlo_tensor *x, int64_t matrix, char triangle, dou
 }
 
 /*
- * Copies matrix number @matrix from column-major order to @out or, unless @done, fills it with NaN.
+ * Copies matrix number @matrix from column-major order to @out. Unless @done, it is filled with NaN,
+ * or with the indices of rows that stay where they are.
  */
 static void give(struct shlo_tensor *out, int64_t matrix, int64_t rows, int64_t columns,
 		 const double complex *a, bool done)
@@ -221,6 +230,8 @@ static void give(struct shlo_tensor *out, int64_t matrix, int64_t rows, int64_t 
 			double complex value = done ? a[k * rows + i] : CMPLX(NAN, NAN);
 			struct shlo_num number = { .re = creal(value), .im = cimag(value) };
 
+			if (shlo_is_integer(out->type.element))
+				number = shlo_int(done ? (int64_t)number.re : i);
 			shlo_set(out, (matrix * rows + i) * columns + k, number);
 		}
 }

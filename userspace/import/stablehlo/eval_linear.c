@@ -15,24 +15,42 @@ void shlo_need_lapack(struct shlo_run *run)
 		shlo_run_error(run, "%s", problem);
 }
 
-/* Returns matrices as complex<f64>. LAPACK's column-major order swaps upper and lower triangle. */
+/*
+ * Returns matrices as f64, or complex<f64>. LAPACK's column-major order swaps upper and lower
+ * triangle.
+ */
 static struct shlo_tensor *matrices(struct shlo_run *run, const struct shlo_tensor *x)
 {
-	struct shlo_type type = { .element = SHLO_C128, .rank = x->type.rank, .dims = x->dims };
-	struct shlo_tensor *copy = shlo_tensor_new(run, &type);
+	bool is_complex = shlo_is_complex(x->type.element);
+	struct shlo_type type = { .element = is_complex ? SHLO_C128 : SHLO_F64,
+				  .rank = x->type.rank,
+				  .dims = x->dims };
+	struct shlo_tensor *copy = shlo_tensor_unset(run, &type);
 
-	for (int64_t i = 0; i < x->count; i++) {
-		struct shlo_num number = shlo_get(x, i);
-
-		if (!shlo_is_complex(x->type.element))
-			number.im = 0;
-		shlo_set(copy, i, number);
-	}
+	for (int64_t i = 0; i < x->count; i++)
+		shlo_set(copy, i, shlo_get(x, i));
 	return copy;
+}
+
+/* Returns the address of an element. */
+static void *at(const struct shlo_tensor *matrices, int64_t index)
+{
+	size_t bytes = shlo_elements[matrices->type.element].bytes;
+
+	return (char *)matrices->data + (size_t)index * bytes;
+}
+
+static void conjugate(struct shlo_tensor *matrices)
+{
+	double complex *a = matrices->data;
+
+	for (int64_t i = 0; shlo_is_complex(matrices->type.element) && i < matrices->count; i++)
+		a[i] = conj(a[i]);
 }
 
 void shlo_eval_cholesky(struct shlo_call *call)
 {
+	const struct shlo_num none = { .re = NAN, .im = NAN }, zero = { 0 };
 	const struct shlo_tensor *x = call->in[0];
 	struct shlo_tensor *out = shlo_result(call, 0), *work = matrices(call->run, x);
 	int64_t n = x->dims[x->type.rank - 1], size;
@@ -41,23 +59,21 @@ void shlo_eval_cholesky(struct shlo_call *call)
 	shlo_need_lapack(call->run);
 	/* A batch of no matrices may have matrices of any size. */
 	size = x->count ? n * n : 1;
-	for (int64_t m = 0; m < x->count / size; m++) {
-		double complex *a = (double complex *)work->data + m * size;
-		bool definite;
+	/*
+	 * Rows here are LAPACK's columns: the lower triangle is LAPACK's upper one, and the factor
+	 * is conjugated.
+	 */
+	conjugate(work);
+	for (int64_t first = 0; first < x->count; first += size) {
+		bool definite = shlo_cholesky(shlo_is_complex(work->type.element), !lower, (int)n,
+					      at(work, first));
 
-		/*
-		 * Rows here are LAPACK's columns: the lower triangle is LAPACK's upper one, and the
-		 * factor is conjugated.
-		 */
-		for (int64_t i = 0; i < size; i++)
-			a[i] = conj(a[i]);
-		definite = shlo_cholesky(!lower, (int)n, a);
 		for (int64_t i = 0; i < size; i++) {
 			bool keep = lower ? i % n <= i / n : i % n >= i / n;
-			double complex value = definite ? conj(a[i]) : CMPLX(NAN, NAN);
-			struct shlo_num number = { .re = creal(value), .im = cimag(value) };
+			struct shlo_num number = definite ? shlo_get(work, first + i) : none;
 
-			shlo_set(out, m * size + i, keep ? number : (struct shlo_num){ 0 });
+			number.im = shlo_is_complex(work->type.element) ? -number.im : 0;
+			shlo_set(out, first + i, keep ? number : zero);
 		}
 	}
 	shlo_tensor_put(work);
@@ -72,6 +88,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 	int64_t n = x->dims[x->type.rank - 1], rows = y->dims[y->type.rank - 2];
 	int64_t columns = y->dims[y->type.rank - 1], size = y->count ? rows * columns : 1;
 	struct shlo_solve solve = {
+		.is_complex = shlo_is_complex(a->type.element),
 		/*
 		 * LAPACK sees row-major matrices as transposed: it solves x op(a) = b instead of
 		 * op(a) x = b.
@@ -86,9 +103,8 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 
 	shlo_need_lapack(call->run);
 	for (int64_t m = 0; m < y->count / size; m++)
-		shlo_triangular_solve(&solve, (int)columns, (int)rows,
-				      (double complex *)a->data + m * n * n, (int)n,
-				      (double complex *)b->data + m * size);
+		shlo_triangular_solve(&solve, (int)columns, (int)rows, at(a, m * n * n), (int)n,
+				      at(b, m * size));
 	for (int64_t i = 0; i < out->count; i++)
 		shlo_set(out, i, shlo_get(b, i));
 	shlo_tensor_put(a);

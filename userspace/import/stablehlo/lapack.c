@@ -25,6 +25,10 @@ static void (*zpotrf)(const char *uplo, const int *n, double complex *a, const i
 static void (*ztrsm)(const char *side, const char *uplo, const char *transa, const char *diag,
 		     const int *m, const int *n, const double complex *alpha,
 		     const double complex *a, const int *lda, double complex *b, const int *ldb);
+static void (*dpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info);
+static void (*dtrsm)(const char *side, const char *uplo, const char *transa, const char *diag,
+		     const int *m, const int *n, const double *alpha, const double *a,
+		     const int *lda, double *b, const int *ldb);
 
 static void (*zheev)(const char *jobz, const char *uplo, const int *n, double complex *a,
 		     const int *lda, double *w, double complex *work, const int *lwork,
@@ -50,6 +54,9 @@ static void (*zgees)(const char *jobvs, const char *sort, void *select, const in
 		     double complex *a, const int *lda, int *sdim, double complex *w,
 		     double complex *vs, const int *ldvs, double complex *work, const int *lwork,
 		     double *rwork, int *bwork, int *info);
+static void (*zgetrf)(const int *m, const int *n, double complex *a, const int *lda, int *ipiv,
+		      int *info);
+static void (*dgetrf)(const int *m, const int *n, double *a, const int *lda, int *ipiv, int *info);
 static void (*dgees)(const char *jobvs, const char *sort, void *select, const int *n, double *a,
 		     const int *lda, int *sdim, double *wr, double *wi, double *vs, const int *ldvs,
 		     double *work, const int *lwork, int *bwork, int *info);
@@ -59,10 +66,12 @@ static const struct {
 	void **function;
 } functions[] = {
 	{ "zpotrf_", (void **)&zpotrf }, { "ztrsm_", (void **)&ztrsm },
+	{ "dpotrf_", (void **)&dpotrf }, { "dtrsm_", (void **)&dtrsm },
 	{ "zheev_", (void **)&zheev },	 { "zhetrd_", (void **)&zhetrd },
 	{ "zgehrd_", (void **)&zgehrd }, { "zgesvd_", (void **)&zgesvd },
 	{ "zgeev_", (void **)&zgeev },	 { "dgeev_", (void **)&dgeev },
 	{ "zgees_", (void **)&zgees },	 { "dgees_", (void **)&dgees },
+	{ "zgetrf_", (void **)&zgetrf }, { "dgetrf_", (void **)&dgetrf },
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -134,21 +143,31 @@ const char *shlo_lapack_problem(void)
 	return problem[0] ? problem : NULL;
 }
 
-bool shlo_cholesky(bool lower, int n, double complex *a)
+bool shlo_cholesky(bool is_complex, bool lower, int n, void *a)
 {
 	int info = 0;
 
-	zpotrf(lower ? "L" : "U", &n, a, &n, &info);
+	if (is_complex)
+		zpotrf(lower ? "L" : "U", &n, a, &n, &info);
+	else
+		dpotrf(lower ? "L" : "U", &n, a, &n, &info);
 	return info == 0;
 }
 
-void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
-			   const double complex *a, int n, double complex *b)
+void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns, const void *a,
+			   int n, void *b)
 {
+	const char *side = solve->left ? "L" : "R", *triangle = solve->lower ? "L" : "U";
+	const char *diagonal = solve->unit ? "U" : "N";
 	const double complex one = 1;
+	const double real_one = 1;
 
-	ztrsm(solve->left ? "L" : "R", solve->lower ? "L" : "U", &solve->transpose,
-	      solve->unit ? "U" : "N", &rows, &columns, &one, a, &n, b, &rows);
+	if (solve->is_complex)
+		ztrsm(side, triangle, &solve->transpose, diagonal, &rows, &columns, &one, a, &n, b,
+		      &rows);
+	else
+		dtrsm(side, triangle, &solve->transpose, diagonal, &rows, &columns, &real_one, a,
+		      &n, b, &rows);
 }
 
 /* ---- factors */
@@ -332,4 +351,32 @@ bool shlo_factor_schur(const struct shlo_factors *f)
 	      f->work, &scratch.count, scratch.real, NULL, &info);
 	copy(f->outputs[0], f->a, size_of(f));
 	return info == 0;
+}
+
+bool shlo_factor_lu(const struct shlo_factors *f)
+{
+	int least = f->m < f->n ? f->m : f->n, *pivots = (int *)f->work, info = 0;
+
+	if (f->is_real) {
+		double *a = real_matrix(f);
+
+		dgetrf(&f->m, &f->n, a, &f->m, pivots, &info);
+		widen(f->outputs[0], a, size_of(f));
+	} else {
+		zgetrf(&f->m, &f->n, f->a, &f->m, pivots, &info);
+		copy(f->outputs[0], f->a, size_of(f));
+	}
+	for (int i = 0; i < f->m; i++)
+		f->outputs[2][i] = i;
+	/* LAPACK counts rows from 1. */
+	for (int i = 0; i < least; i++) {
+		double complex *row = &f->outputs[2][i], *other = &f->outputs[2][pivots[i] - 1];
+		double complex index = *row;
+
+		f->outputs[1][i] = pivots[i] - 1;
+		*row = *other;
+		*other = index;
+	}
+	/* A singular matrix has factors, too. */
+	return info >= 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of LAPACK and BLAS on matrices of complex<double> in column-major order. */
+/* Functions of LAPACK and BLAS on matrices of double or complex<double> in column-major order. */
 #ifndef SHLO_LAPACK_H
 #define SHLO_LAPACK_H
 
@@ -13,16 +13,20 @@ struct shlo_solve {
 	 * counts as all 1
 	 */
 	bool left, lower, unit;
+	bool is_complex; /* both matrices are of complex<double>, else of double */
 	char transpose; /* op(a) is N: a, T: a transposed, C: the adjoint of a */
 };
 
 /* Loads the library. Returns NULL, or the reason why the functions below cannot be called. */
 const char *shlo_lapack_problem(void);
-/* Replaces a triangle of @a by the Cholesky factor; false: @a is not positive definite. */
-bool shlo_cholesky(bool lower, int n, double complex *a);
+/*
+ * Replaces a triangle of @a, of complex<double> or double, by the Cholesky factor; false: @a is not
+ * positive definite.
+ */
+bool shlo_cholesky(bool is_complex, bool lower, int n, void *a);
 /* Solves the system with a of size n and b of size rows x columns; x replaces b. */
 void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
-			   const double complex *a, int n, double complex *b);
+			   const void *a, int n, void *b);
 
 /*
  * A matrix and its factors, in column-major order. Functions overwrite the matrix and set @outputs,
@@ -53,6 +57,12 @@ bool shlo_factor_eig(const struct shlo_factors *f);
 bool shlo_factor_eigh(const struct shlo_factors *f);
 /* Computes the Hessenberg form with the vectors of reflections below it, and their factors. */
 bool shlo_factor_hessenberg(const struct shlo_factors *f);
+/*
+ * Computes the factors L and U in one matrix, with the row that each of its first rows is exchanged
+ * with, one after the other, and the rows of the matrix in the order that results. Indices of rows
+ * begin with 0.
+ */
+bool shlo_factor_lu(const struct shlo_factors *f);
 /* Computes the Schur form, which for a real matrix is real and has blocks of 2, and its vectors. */
 bool shlo_factor_schur(const struct shlo_factors *f);
 /*

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rules for operations of linear algebra that JAX lowers to calls of functions of other platforms.
 
-QR is made of Householder reflections, in the form in which LAPACK's geqrf leaves them. Eigenvalues, singular values and
-forms that are similar to a matrix are custom calls, which the plugin computes with LAPACK.
+QR is made of Householder reflections, in the form in which LAPACK's geqrf leaves them. Triangular factors,
+eigenvalues, singular values and forms that are similar to a matrix are custom calls, which the plugin computes with LAPACK.
 """
 from __future__ import annotations
 
@@ -106,6 +106,11 @@ def _eig(a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors:
     return (w, *([left] if compute_left_eigenvectors else []), *([right] if compute_right_eigenvectors else []))
 
 
+def _lu(a: Any, **_: Any) -> Any:
+    m, n = a.shape[-2:]
+    return _factors("onpu.lu", a, ((m, n), a.dtype), ((min(m, n),), jnp.int32), ((m,), jnp.int32))
+
+
 def _schur(a: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, **_: Any) -> Any:
     if sort_eig_vals:
         raise NotImplementedError("schur with sort_eig_vals is not implemented, nor is it on JAX's CPU")
@@ -152,10 +157,8 @@ def register(platform: str) -> None:
 
     for primitive, rule in ((linalg.geqrf_p, _batched(_reflect)), (linalg.householder_product_p, _batched(_multiply)),
                             (linalg.eig_p, _eig), (linalg.eigh_p, _eigh), (linalg.hessenberg_p, _hessenberg),
-                            (linalg.schur_p, _schur), (linalg.svd_p, _svd), (linalg.tridiagonal_p, _tridiagonal)):
+                            (linalg.lu_p, _lu), (linalg.schur_p, _schur), (linalg.svd_p, _svd),
+                            (linalg.tridiagonal_p, _tridiagonal)):
         several = primitive is not linalg.householder_product_p
         lowering = _alone(mlir.lower_fun(_lenient(rule), multiple_results=several))
         mlir.register_lowering(primitive, lowering, platform=platform)
-    # JAX's own rule, which it does not allow itself within shard_map.
-    mlir.register_lowering(linalg.lu_p, _alone(mlir.lower_fun(linalg._lu_python)),  # pylint: disable=protected-access
-                           platform=platform)
