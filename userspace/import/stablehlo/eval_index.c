@@ -154,6 +154,21 @@ static void copy_run(char *to, const char *from, size_t size)
 	}
 }
 
+/* Returns an element of a tensor of indices. */
+static int64_t index_at(const struct shlo_tensor *indices, int64_t at)
+{
+	switch (indices->type.element) {
+	case SHLO_I32:
+		return ((const int32_t *)indices->data)[at];
+	case SHLO_UI32:
+		return ((const uint32_t *)indices->data)[at];
+	case SHLO_I64:
+		return ((const int64_t *)indices->data)[at];
+	default:
+		return shlo_get(indices, at).i;
+	}
+}
+
 /*
  * Sets @start to where the slice for an index of the batch begins in the operand, without the
  * indices of batching dimensions.
@@ -167,31 +182,81 @@ static void read_start(const struct shlo_gather_numbers *n, const struct shlo_te
 	for (int i = (int)n->index_vector + 1; i < indices->type.rank; i++)
 		step *= indices->dims[i];
 	for (int i = 0; i < n->start_map.count; i++)
-		start[n->start_map.at[i]] = shlo_get(indices, first + i * step).i;
+		start[n->start_map.at[i]] = index_at(indices, first + i * step);
 }
 
-/* Returns the offset in the operand of the slice for an index of the batch. */
-static int64_t slice_at(struct shlo_call *call, const struct shlo_gather_numbers *n,
-			const struct span *batch, const int64_t *at, const int64_t *sizes)
-{
-	const struct shlo_tensor *x = call->in[0], *indices = call->in[1];
-	bool is_unsigned = shlo_class(indices->type.element) == SHLO_UNSIGNED;
-	int64_t start[SHLO_MAX_RANK];
+/* How an index of the batch leads to the offset of its slice in the operand. */
+struct starts {
+	const struct shlo_tensor *indices;
+	bool is_unsigned;
+	int64_t distance; /* of two numbers of a start in the indices */
+	int count;	  /* numbers of a start; for each: */
+	int64_t most[SHLO_MAX_RANK],
+		steps[SHLO_MAX_RANK]; /* the most it may be; operand's stride */
+	/* for each dimension of the batch: operand's strides of the dimensions that follow it */
+	int64_t batch_steps[SHLO_MAX_RANK];
+};
 
-	read_start(n, indices, batch, at, x->type.rank, start);
-	for (int i = 0; i < x->type.rank; i++)
-		start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned);
-	shlo_add_batching(n, at, start);
-	return shlo_offset(x, start);
+static void starts_init(struct starts *s, const struct shlo_gather_numbers *n,
+			const struct shlo_tensor *x, const struct shlo_tensor *indices,
+			const int64_t *sizes)
+{
+	int64_t steps[SHLO_MAX_RANK];
+
+	*s = (struct starts){ .indices = indices, .distance = 1, .count = n->start_map.count };
+	s->is_unsigned = shlo_class(indices->type.element) == SHLO_UNSIGNED;
+	for (int i = (int)n->index_vector + 1; i < indices->type.rank; i++)
+		s->distance *= indices->dims[i];
+	set_steps(x, steps);
+	for (int i = 0; i < s->count; i++) {
+		int64_t d = n->start_map.at[i];
+
+		s->most[i] = x->dims[d] - sizes[d];
+		s->steps[i] = steps[d];
+	}
+	for (int i = 0; i < n->operand_batching.count; i++) {
+		int64_t d = n->indices_batching.at[i];
+
+		s->batch_steps[d - (d > n->index_vector)] += steps[n->operand_batching.at[i]];
+	}
+}
+
+/* Returns the offset in the operand of the start whose first number is element @at of the indices. */
+static int64_t start_at(const struct starts *s, int64_t at)
+{
+	int64_t offset = 0;
+
+	for (int i = 0; i < s->count; i++)
+		offset += s->steps[i] * shlo_clamped(index_at(s->indices, at + i * s->distance),
+						     s->most[i], s->is_unsigned);
+	return offset;
+}
+
+/* Copies a slice from one offset to another; @bytes are those of an element. */
+static void copy_slice(const struct span *slice, int64_t run, size_t bytes, char *to,
+		       const char *from)
+{
+	int64_t cell[SHLO_MAX_RANK] = { 0 };
+
+	if (!slice->rank) {
+		copy_run(to, from, (size_t)run * bytes);
+		return;
+	}
+	do {
+		copy_run(to + offset_at(slice->rank, cell, slice->to_steps) * (int64_t)bytes,
+			 from + offset_at(slice->rank, cell, slice->from_steps) * (int64_t)bytes,
+			 (size_t)run * bytes);
+	} while (shlo_next(slice->rank, slice->dims, cell));
 }
 
 static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_t *sizes)
 {
-	const struct shlo_tensor *x = call->in[0];
+	const struct shlo_tensor *x = call->in[0], *indices = call->in[1];
 	const size_t bytes = shlo_elements[x->type.element].bytes;
-	int64_t at[SHLO_MAX_RANK] = { 0 }, cell[SHLO_MAX_RANK] = { 0 }, run;
+	int64_t at[SHLO_MAX_RANK] = { 0 }, run, inner;
 	struct span batch = { 0 }, slice = { 0 };
 	struct shlo_gather_numbers n;
+	struct starts starts;
 
 	shlo_gather_numbers(call->op, false, &n);
 	if (!out->count)
@@ -202,19 +267,26 @@ static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_
 				       "slice size 0 of dimension %d leaves no element for the "
 				       "result",
 				       i);
-	part(&n, out, x, call->in[1], &batch, &slice);
+	part(&n, out, x, indices, &batch, &slice);
+	starts_init(&starts, &n, x, indices, sizes);
 	run = take_run(&slice);
+	/* The last dimension of the batch has a loop of its own. */
+	if (!batch.rank)
+		add_dimension(&batch, 1, 0, 0);
+	inner = batch.dims[--batch.rank];
 	do {
 		int64_t to = offset_at(batch.rank, at, batch.to_steps);
-		int64_t from = slice_at(call, &n, &batch, at, sizes);
+		int64_t from = offset_at(batch.rank, at, starts.batch_steps);
+		int64_t index = offset_at(batch.rank, at, batch.from_steps);
 
-		do {
-			int64_t a = to + offset_at(slice.rank, cell, slice.to_steps);
-			int64_t b = from + offset_at(slice.rank, cell, slice.from_steps);
-
-			copy_run((char *)out->data + (size_t)a * bytes,
-				 (const char *)x->data + (size_t)b * bytes, (size_t)run * bytes);
-		} while (shlo_next(slice.rank, slice.dims, cell));
+		for (int64_t i = 0; i < inner; i++) {
+			copy_slice(&slice, run, bytes, (char *)out->data + (size_t)to * bytes,
+				   (const char *)x->data +
+					   (size_t)(from + start_at(&starts, index)) * bytes);
+			to += batch.to_steps[batch.rank];
+			from += starts.batch_steps[batch.rank];
+			index += batch.from_steps[batch.rank];
+		}
 	} while (shlo_next(batch.rank, batch.dims, at));
 }
 
