@@ -126,28 +126,48 @@ static bool unary(const struct shlo_step *step, void *out, const void *const *in
 
 /* ---- comparisons: with NaN, only NE is true, as in C */
 
-#define COMPARE(type)                                          \
-	do {                                                   \
-		switch (step->code) {                          \
-		case SHLO_EQ:                                  \
-			LOOP_TWO(uint8_t, type, a[i] == b[i]); \
-		case SHLO_NE:                                  \
-			LOOP_TWO(uint8_t, type, a[i] != b[i]); \
-		case SHLO_GE:                                  \
-			LOOP_TWO(uint8_t, type, a[i] >= b[i]); \
-		case SHLO_GT:                                  \
-			LOOP_TWO(uint8_t, type, a[i] > b[i]);  \
-		case SHLO_LE:                                  \
-			LOOP_TWO(uint8_t, type, a[i] <= b[i]); \
-		default:                                       \
-			LOOP_TWO(uint8_t, type, a[i] < b[i]);  \
-		}                                              \
+#define COMPARE_BY(type, key)                                            \
+	do {                                                             \
+		switch (step->code) {                                    \
+		case SHLO_EQ:                                            \
+			LOOP_TWO(uint8_t, type, key(a[i]) == key(b[i])); \
+		case SHLO_NE:                                            \
+			LOOP_TWO(uint8_t, type, key(a[i]) != key(b[i])); \
+		case SHLO_GE:                                            \
+			LOOP_TWO(uint8_t, type, key(a[i]) >= key(b[i])); \
+		case SHLO_GT:                                            \
+			LOOP_TWO(uint8_t, type, key(a[i]) > key(b[i]));  \
+		case SHLO_LE:                                            \
+			LOOP_TWO(uint8_t, type, key(a[i]) <= key(b[i])); \
+		default:                                                 \
+			LOOP_TWO(uint8_t, type, key(a[i]) < key(b[i]));  \
+		}                                                        \
 	} while (0)
+
+#define COMPARE(type) COMPARE_BY(type, )
+
+#define SIGN UINT32_C(0x80000000)
+
+/* Returns the bits of a float, or for a NaN those of the one that stands for all with its sign. */
+static inline uint32_t one_nan(uint32_t bits)
+{
+	return (bits & ~SIGN) > UINT32_C(0x7f800000) ? (bits & SIGN) | UINT32_C(0x7fc00000) : bits;
+}
+
+/* Returns what shlo_total_order() returns of the float with these bits. */
+static inline int32_t total_order(uint32_t bits)
+{
+	bits = one_nan(bits);
+	return bits & SIGN ? -(int32_t)(bits & ~SIGN) - 1 : (int32_t)bits;
+}
 
 static bool compare(const struct shlo_step *step, void *out, const void *const *in, size_t count)
 {
-	if (shlo_is_float(step->element) && step->total)
+	if (shlo_is_float(step->element) && step->total) {
+		if (step->element == SHLO_F32)
+			COMPARE_BY(uint32_t, total_order);
 		return false;
+	}
 	switch (step->element) {
 	case SHLO_I1:
 	case SHLO_UI8:
@@ -200,7 +220,29 @@ static bool choose(const struct shlo_step *step, void *out, const void *const *i
 	}
 }
 
-/* ---- conversions, but for those of floats to integers, which have limits */
+/* ---- conversions */
+
+/* Returns the bits of a float, of which a bf16 has the upper half. */
+static inline uint32_t from_bf16(uint16_t bits)
+{
+	return one_nan((uint32_t)bits << 16);
+}
+
+/* Rounds the float with these bits to the nearest bf16, ties to even. */
+static inline uint16_t to_bf16(uint32_t bits)
+{
+	bits = one_nan(bits);
+	/* The bits of a NaN do not overflow: those that are cut are 0. */
+	return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Returns the integer of a float; numbers beyond the range become its ends, and NaN becomes 0. */
+static inline int32_t to_int(float value)
+{
+	return !(value < 0x1p31f) ? (value >= 0x1p31f ? INT32_MAX : 0) :
+	       value > -0x1p31f	  ? (int32_t)value :
+				    INT32_MIN;
+}
 
 #define CONVERT(from, to_integers)                          \
 	do {                                                \
@@ -257,9 +299,17 @@ static bool convert(const struct shlo_step *step, void *out, const void *const *
 	case SHLO_UI64:
 		CONVERT(uint64_t, true);
 	case SHLO_F32:
+		if (step->to == SHLO_BF16)
+			LOOP(uint16_t, uint32_t, to_bf16(a[i]));
+		if (step->to == SHLO_I32)
+			LOOP(int32_t, float, to_int(a[i]));
 		CONVERT(float, false);
 	case SHLO_F64:
 		CONVERT(double, false);
+	case SHLO_BF16:
+		if (step->to == SHLO_F32)
+			LOOP(uint32_t, uint16_t, from_bf16(a[i]));
+		return false;
 	default:
 		return false;
 	}

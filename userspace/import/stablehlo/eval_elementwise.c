@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "combine.h"
 #include "program.h"
 
 void shlo_eval_none(struct shlo_call *call)
@@ -20,6 +21,23 @@ static void need_done(struct shlo_call *call, enum shlo_element element, bool do
 			       shlo_elements[element].text);
 }
 
+/*
+ * Evaluates the operation with vectorised loops; false: it must be evaluated element by element.
+ * Operands have as many elements as the result; @y and @z may be NULL.
+ */
+static bool at_once(const struct shlo_call *call, struct shlo_tensor *out,
+		    const struct shlo_tensor *x, const struct shlo_tensor *y,
+		    const struct shlo_tensor *z)
+{
+	const void *in[] = { x->data, y ? y->data : NULL, z ? z->data : NULL };
+	struct shlo_step step = shlo_step_of(call->op);
+
+	/* The values of a quantised operation have other types than the file says. */
+	step.element = z ? y->type.element : x->type.element;
+	step.to = out->type.element;
+	return shlo_combine_step(&step, out->data, in, false, (size_t)out->count);
+}
+
 void shlo_eval_unary(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];
@@ -27,6 +45,8 @@ void shlo_eval_unary(struct shlo_call *call)
 	enum shlo_unary op = (enum shlo_unary)call->op->kind->code;
 	bool done = true;
 
+	if (at_once(call, out, x, NULL, NULL))
+		return;
 	for (int64_t i = 0; i < out->count && done; i++)
 		shlo_set(out, i, shlo_unary(op, x->type.element, shlo_get(x, i), &done));
 	need_done(call, x->type.element, done);
@@ -38,6 +58,8 @@ static void binary(struct shlo_call *call, const struct shlo_tensor *x, const st
 	enum shlo_binary op = (enum shlo_binary)call->op->kind->code;
 	bool done = true;
 
+	if (at_once(call, out, x, y, NULL))
+		return;
 	for (int64_t i = 0; i < out->count && done; i++)
 		shlo_set(out, i,
 			 shlo_binary(op, x->type.element, shlo_get(x, i), shlo_get(y, i), &done));
@@ -51,6 +73,8 @@ static void compare(struct shlo_call *call, const struct shlo_tensor *x,
 	enum shlo_direction direction = shlo_direction_of(call->op);
 	bool total = !strcmp(shlo_attr_text(call->op, "compare_type", ""), "TOTALORDER");
 
+	if (at_once(call, out, x, y, NULL))
+		return;
 	for (int64_t i = 0; i < out->count; i++)
 		shlo_set(out, i,
 			 shlo_int(shlo_compare(direction, x->type.element, total, shlo_get(x, i),
@@ -73,6 +97,8 @@ static void select_from(struct shlo_call *call, const struct shlo_tensor *pred,
 {
 	struct shlo_tensor *out = shlo_result(call, 0);
 
+	if (pred->count == out->count && at_once(call, out, pred, x, y))
+		return;
 	for (int64_t i = 0; i < out->count; i++)
 		shlo_move(out, i, shlo_get(pred, pred->type.rank ? i : 0).i ? x : y, i);
 }
@@ -120,6 +146,8 @@ void shlo_eval_convert(struct shlo_call *call)
 	const struct shlo_tensor *x = call->in[0];
 	struct shlo_tensor *out = shlo_result(call, 0);
 
+	if (at_once(call, out, x, NULL, NULL))
+		return;
 	for (int64_t i = 0; i < out->count; i++)
 		shlo_set(out, i, shlo_convert(out->type.element, x->type.element, shlo_get(x, i)));
 }
