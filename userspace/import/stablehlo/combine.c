@@ -122,19 +122,31 @@ bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, con
 	}
 }
 
-/* Additions that are vectorised belong to different sums, so that the order in each sum is kept. */
-#define ADD_PRODUCTS(type)                                                           \
-	do {                                                                         \
-		const type *x = row;                                                 \
-		type *restrict to = sums;                                            \
-                                                                                     \
-		for (size_t k = 0; k < inner; k++) {                                 \
-			const type *restrict y = (const type *)matrix + k * columns; \
-			type a = x[k];                                               \
-                                                                                     \
-			for (size_t i = 0; i < columns; i++)                         \
-				to[i] += a * y[i];                                   \
-		}                                                                    \
+/*
+ * Additions that are vectorised belong to different sums, so that the order in each sum is kept.
+ * Four rows of the matrix at a time save reading and writing the sums.
+ */
+#define ADD_PRODUCTS(type)                                                               \
+	do {                                                                             \
+		const type *x = row;                                                     \
+		type *restrict to = sums;                                                \
+		size_t k = 0;                                                            \
+                                                                                         \
+		for (; k + 4 <= inner; k += 4) {                                         \
+			const type *restrict y = (const type *)matrix + k * columns;     \
+			const type a = x[k], b = x[k + 1], c = x[k + 2], d = x[k + 3];   \
+                                                                                         \
+			for (size_t i = 0; i < columns; i++)                             \
+				to[i] = to[i] + a * y[i] + b * y[columns + i] +          \
+					c * y[2 * columns + i] + d * y[3 * columns + i]; \
+		}                                                                        \
+		for (; k < inner; k++) {                                                 \
+			const type *restrict y = (const type *)matrix + k * columns;     \
+			const type a = x[k];                                             \
+                                                                                         \
+			for (size_t i = 0; i < columns; i++)                             \
+				to[i] += a * y[i];                                       \
+		}                                                                        \
 	} while (0)
 
 void shlo_add_products(enum shlo_element element, void *sums, const void *row, const void *matrix,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Runs a step of a chain on arrays, in loops that compilers vectorise. */
 #include <math.h>
+#include <string.h>
 
 #include "combine.h"
 
@@ -236,6 +237,22 @@ static inline uint16_t to_bf16(uint32_t bits)
 	return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+static inline float float_of(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static inline uint32_t bits_of(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
 /* Returns the integer of a float; numbers beyond the range become its ends, and NaN becomes 0. */
 static inline int32_t to_int(float value)
 {
@@ -315,6 +332,40 @@ static bool convert(const struct shlo_step *step, void *out, const void *const *
 	}
 }
 
+/* ---- two operands */
+
+#define BLOCK 256
+
+/*
+ * Computes with bf16 as doubles, which are rounded once. A float in between has the last bit set
+ * where it is not exact, so that its rounding to bf16 is that of the double.
+ */
+static bool by_double(const struct shlo_step *step, uint16_t *out, const uint16_t *x,
+		      const uint16_t *y, size_t count)
+{
+	double a[BLOCK], b[BLOCK], sum[BLOCK];
+
+	for (size_t first = 0; first < count; first += BLOCK) {
+		size_t some = count - first < BLOCK ? count - first : BLOCK;
+
+		for (size_t i = 0; i < some; i++) {
+			a[i] = float_of(from_bf16(x[first + i]));
+			b[i] = float_of(from_bf16(y[first + i]));
+		}
+		if (!shlo_combine((enum shlo_binary)step->code, SHLO_F64, sum, a, b, some))
+			return false; /* so for all blocks: nothing is done yet */
+		for (size_t i = 0; i < some; i++) {
+			float near = (float)sum[i];
+			uint32_t bits = bits_of(near);
+
+			bits -= fabs((double)near) > fabs(sum[i]);
+			bits |= (double)near != sum[i];
+			out[first + i] = to_bf16(isnan(sum[i]) ? bits_of(near) : bits);
+		}
+	}
+	return true;
+}
+
 static bool binary(const struct shlo_step *step, void *out, const void *const *in, bool by_one,
 		   size_t count)
 {
@@ -331,6 +382,8 @@ static bool binary(const struct shlo_step *step, void *out, const void *const *i
 				    step->element == SHLO_I1 ? SHLO_UI8 : step->element, out, in[0],
 				    in[1], count);
 	default:
+		if (step->element == SHLO_BF16)
+			return by_double(step, out, in[0], in[1], count);
 		return shlo_combine((enum shlo_binary)step->code, step->element, out, in[0], in[1],
 				    count);
 	}

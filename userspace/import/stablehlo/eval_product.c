@@ -90,6 +90,20 @@ static int64_t append(const struct shlo_tensor *x, const struct shlo_list *list,
 	return size;
 }
 
+/* Converts all elements of an array to those of another type. */
+static void convert(enum shlo_element to, void *out, enum shlo_element from, const void *in,
+		    int64_t count)
+{
+	const struct shlo_step step = { .family = SHLO_CONVERT, .element = from, .to = to };
+
+	if (from == to)
+		memcpy(out, in, (size_t)count * shlo_elements[to].bytes);
+	else if (!shlo_combine_step(&step, out, &in, false, (size_t)count))
+		for (int64_t i = 0; i < count; i++)
+			shlo_store(to, out, (size_t)i,
+				   shlo_convert(to, from, shlo_load(from, in, (size_t)i)));
+}
+
 /*
  * Returns a copy of an operand with elements of type @element. The dimensions of the batch come
  * first; the dimensions that are summed come in front of the others if @inner_first, else after
@@ -101,8 +115,10 @@ static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor
 {
 	struct shlo_list free = { 0 };
 	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, place[SHLO_MAX_RANK], at = 0;
-	struct shlo_type type = { .element = element, .rank = 1, .dims = &x->count };
+	struct shlo_type type = { .element = element, .rank = x->type.rank, .dims = x->dims };
+	struct shlo_tensor *same = shlo_tensor_unset(run, &type);
 	struct shlo_tensor *out = shlo_tensor_unset(run, &type);
+	bool is_in_order = true;
 	int order[SHLO_MAX_RANK], count = 0;
 
 	for (int i = 0; i < x->type.rank; i++)
@@ -114,14 +130,22 @@ static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor
 	sizes->free = append(x, &free, order, &count);
 	if (!inner_first)
 		sizes->inner = append(x, contract, order, &count);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		dims[i] = x->dims[order[i]];
+		is_in_order = is_in_order && order[i] == i;
+	}
+	convert(element, same->data, x->type.element, x->data, x->count);
+	if (is_in_order) {
+		shlo_tensor_put(out);
+		return same;
+	}
 	if (x->count)
 		do {
 			for (int i = 0; i < count; i++)
 				place[order[i]] = index[i];
-			shlo_set(out, at++, shlo_get(x, shlo_offset(x, place)));
+			shlo_move(out, at++, same, shlo_offset(same, place));
 		} while (shlo_next(count, dims, index));
+	shlo_tensor_put(same);
 	return out;
 }
 
@@ -156,9 +180,10 @@ static void dot_plain(struct shlo_call *call, const struct shlo_dot_numbers *n,
 		shlo_add_products(element, sums->data,
 				  (const char *)x->data + (size_t)(row * a.inner) * each, matrix,
 				  (size_t)a.inner, (size_t)b.free);
-		for (int64_t i = 0; i < b.free; i++)
-			shlo_set(out, row * b.free + i,
-				 shlo_convert(out->type.element, element, shlo_get(sums, i)));
+		convert(out->type.element,
+			(char *)out->data +
+				(size_t)(row * b.free) * shlo_elements[out->type.element].bytes,
+			element, sums->data, b.free);
 	}
 	shlo_tensor_put(sums);
 	shlo_tensor_put(y);
