@@ -11,10 +11,10 @@ extern "C" {
 #include <stddef.h>
 
 /*
- * Computes a transform without scaling. @from and @to hold pairs of real and imaginary part, and do
- * not overlap. Returns 0, or -1 when memory is exhausted.
+ * Transforms @count vectors, one behind the other, without scaling. @from and @to hold pairs of
+ * real and imaginary part, and do not overlap. Returns 0, or -1 when memory is exhausted.
  */
-int shlo_fft(size_t length, bool inverse, const double *from, double *to);
+int shlo_fft(size_t length, bool inverse, size_t count, const double *from, double *to);
 
 #ifdef __cplusplus
 }
