@@ -116,6 +116,7 @@ static const struct cpu_kernel pool[] = {
 
 static const struct cpu_kernel reduce[] = {
 	{ "cpu/reduce", REFUSES(reduce), .run = cpu_reduce },
+	{ "cpu/reduce-integers", REFUSES(reduce_integers), .run = cpu_reduce_integers },
 	{ "cpu/ref-reduce", REFERENCE(reduce) },
 };
 

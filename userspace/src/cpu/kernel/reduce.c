@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast reductions and normalizations for float32. The reduced axes are adjacent, so that a tensor
+ * Fast reductions, and normalizations for float32. The reduced axes are adjacent, so that a tensor
  * is [outer, n, inner]: contiguous rows of n where inner is 1, else n rows of `inner` that are
  * folded onto each other.
  */
@@ -252,6 +252,128 @@ int cpu_reduce(struct cpu_context *cpu, const struct ir_node *node, const void *
 	return 0;
 }
 
+/* --- Reductions of integers, which wrap around as in the reference kernel --- */
+
+struct integer_reduction {
+	enum ir_reduce kind;
+	struct axes a;
+	int64_t blocks; /* number of blocks of columns in `inner` */
+	const void *x;
+	void *y;
+};
+
+/*
+ * Folds rows of n columns onto y; `value` is the next number of a column, `before` what those in
+ * front of it gave. A single column stays in a register.
+ */
+#define FOLD(expression)                                                        \
+	do {                                                                    \
+		wide before = (wide)y[0];                                       \
+                                                                                \
+		for (int64_t k = 0; n == 1 && k < r->a.n; k++) {                \
+			const wide value = (wide)x[k * r->a.inner];             \
+                                                                                \
+			before = (wide)(type)(expression);                      \
+		}                                                               \
+		y[0] = (type)before;                                            \
+		for (int64_t k = 0; n > 1 && k < r->a.n; k++)                   \
+			for (int64_t i = 0; i < n; i++) {                       \
+				const wide value = (wide)x[k * r->a.inner + i]; \
+                                                                                \
+				before = (wide)y[i];                            \
+				y[i] = (type)(expression);                      \
+			}                                                       \
+		return;                                                         \
+	} while (0)
+
+/*
+ * Reduces n columns of a tensor from x on. `wide` is an unsigned type, in which sums and products
+ * may overflow; the result has the low bits.
+ */
+#define INTEGERS(name, type_, wide_, is_negative)                                             \
+	static void columns_##name(const struct integer_reduction *r, const type_ *x,         \
+				   type_ *restrict y, int64_t n)                              \
+	{                                                                                     \
+		typedef type_ type;                                                           \
+		typedef wide_ wide;                                                           \
+                                                                                              \
+		for (int64_t i = 0; i < n; i++)                                               \
+			y[i] = r->kind == IR_REDUCE_MAX || r->kind == IR_REDUCE_MIN ? x[i] :  \
+			       r->kind == IR_REDUCE_PROD			    ? 1 :     \
+										      0;                                 \
+		switch (r->kind) {                                                            \
+		case IR_REDUCE_MAX:                                                           \
+			FOLD((type)value > (type)before ? value : before);                    \
+		case IR_REDUCE_MIN:                                                           \
+			FOLD((type)value < (type)before ? value : before);                    \
+		case IR_REDUCE_PROD:                                                          \
+			FOLD(before *value);                                                  \
+		case IR_REDUCE_SUM_SQUARE:                                                    \
+			FOLD(before + value * value);                                         \
+		case IR_REDUCE_L1:                                                            \
+			FOLD(is_negative ? before - value : before + value);                  \
+		default:                                                                      \
+			FOLD(before + value);                                                 \
+		}                                                                             \
+	}                                                                                     \
+                                                                                              \
+	static void reduce_##name(void *argument, int64_t begin, int64_t end)                 \
+	{                                                                                     \
+		const struct integer_reduction *r = argument;                                 \
+                                                                                              \
+		for (int64_t item = begin; item < end; item++) {                              \
+			int64_t o = r->blocks > 1 ? item / r->blocks : item;                  \
+			int64_t at = (item - o * r->blocks) * COLUMNS;                        \
+			int64_t n = r->a.inner - at < COLUMNS ? r->a.inner - at : COLUMNS;    \
+                                                                                              \
+			columns_##name(r, (const type_ *)r->x + o * r->a.n * r->a.inner + at, \
+				       (type_ *)r->y + o * r->a.inner + at, n);               \
+		}                                                                             \
+	}
+
+INTEGERS(i8, int8_t, uint32_t, (type)value < 0)
+INTEGERS(u8, uint8_t, uint32_t, false)
+INTEGERS(i32, int32_t, uint32_t, (type)value < 0)
+INTEGERS(u32, uint32_t, uint32_t, false)
+INTEGERS(i64, int64_t, uint64_t, (type)value < 0)
+INTEGERS(u64, uint64_t, uint64_t, false)
+
+/* Returns the function that reduces integers of this type, or NULL. */
+static void (*integers_of(enum ir_dtype dtype))(void *argument, int64_t begin, int64_t end)
+{
+	switch (dtype) {
+	case IR_I8:
+		return reduce_i8;
+	case IR_U8:
+		return reduce_u8;
+	case IR_I32:
+		return reduce_i32;
+	case IR_U32:
+		return reduce_u32;
+	case IR_I64:
+		return reduce_i64;
+	case IR_U64:
+		return reduce_u64;
+	default:
+		return NULL;
+	}
+}
+
+int cpu_reduce_integers(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			void *const *out, struct wnn_error *err)
+{
+	const struct ir_type *type = &node->operands[0]->type;
+	struct integer_reduction r = { .kind = node->attrs.reduce.kind, .x = in[0], .y = out[0] };
+
+	(void)err;
+	split_axes(type, node->attrs.reduce.axes, &r.a);
+	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
+	cpu_parallel_ranges(cpu, r.a.outer * r.blocks,
+			    grain_of(r.a.n * (r.a.inner < COLUMNS ? r.a.inner : COLUMNS)),
+			    integers_of(type->dtype), &r);
+	return 0;
+}
+
 /* --- Normalizations --- */
 
 struct normalization {
@@ -462,6 +584,17 @@ const char *cpu_reduce_refuses(const struct cpu_ask *ask)
 		return "its type is not float32";
 	if (!fold_of(ask->node->attrs.reduce.kind, &fold))
 		return "this kernel does not compute its kind of reduction";
+	return split_axes(type, ask->node->attrs.reduce.axes, &a) ? NULL :
+								    "its axes are not adjacent";
+}
+
+const char *cpu_reduce_integers_refuses(const struct cpu_ask *ask)
+{
+	const struct ir_type *type = &ask->node->operands[0]->type;
+	struct axes a;
+
+	if (!integers_of(type->dtype))
+		return "its type is not an integer of 8, 32 or 64 bits";
 	return split_axes(type, ask->node->attrs.reduce.axes, &a) ? NULL :
 								    "its axes are not adjacent";
 }
