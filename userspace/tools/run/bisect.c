@@ -21,9 +21,9 @@ enum verdict { SAME, DIFFERS, UNKNOWN };
 struct made {
 	const char *name;
 	size_t by; /* index of the node that computes it */
-	/* index of the last node that reads it; the number of nodes: an output of the model */
+	/* index of the last node that reads it, or 0; the number of nodes: an output of the model */
 	size_t last_use;
-	bool from_inputs; /* whether it depends on the inputs; else it is equal on all devices */
+	bool from_inputs; /* whether it depends on values of inputs; else all devices agree on it */
 	bool recorded;	  /* whether there is a recorded value for it */
 };
 
@@ -176,7 +176,7 @@ static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool
 
 /*
  * Sets *model to the cut model with the shapes of all inputs; its external data is beside the
- * original file. Returns an error when it cannot be loaded.
+ * original file. Returns the status of libwebnn-onnx; the caller releases *model in any case.
  */
 static WNNStatus load(const struct search *search, const uint8_t *bytes, size_t size,
 		      WNNOnnxModel *model)
@@ -257,9 +257,10 @@ static int compare(struct search *search, enum verdict *verdict)
 }
 
 /*
- * Tries a cut. The verdict is UNKNOWN when no graph can be built for it, for example because a
- * sequence or a value without a type of WebNN crosses it; also when a value without a record
- * crosses it and all others agree. Returns DONE, or an exit code after a message.
+ * Tries a cut. The verdict is UNKNOWN when no graph can be built for the cut, for example because
+ * a sequence or a value without a type of WebNN crosses it; also when two values have different
+ * numbers of elements, or when a value without a record crosses the cut and all others agree.
+ * Returns DONE, or an exit code after a message.
  */
 static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 {

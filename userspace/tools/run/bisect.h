@@ -14,16 +14,16 @@ struct bisected {
 	char *value;
 	struct difference difference;
 	/*
-	 * The number of operators of which any may be the cause; the operator above is the last of
-	 * them. Tensors between them cannot be compared.
+	 * The number of operators of which any may be the cause; the operator above is one of them,
+	 * mostly the last. Tensors between them cannot be compared.
 	 */
 	size_t candidates;
 };
 
 /*
  * Finds the first operator for which @subject differs between the two targets, or, if @expected is
- * NULL, from recorded values at a path for recorded_has(). The targets lose their graphs. Returns
- * DONE, or an exit code after a message.
+ * NULL, from the recorded values at the path @recorded, which recorded_has() takes. The targets
+ * lose their graphs. Returns DONE, or an exit code after a message.
  */
 int bisect(struct subject *subject, struct target *got, struct target *expected,
 	   const char *recorded, struct tolerance tolerance, struct bisected *result);

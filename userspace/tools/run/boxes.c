@@ -8,7 +8,10 @@
 
 #include "model_file.h"
 
-/* A picture with more boxes takes long to draw; one with fewer tells little of the model. */
+/*
+ * Limits for a graph of more than BOXES_ALONE nodes: more boxes take long to draw, and fewer tell
+ * little of the model.
+ */
 #define MOST_BOXES   300
 #define FEWEST_BOXES 10
 /* The most parts of a name that are compared; slashes or points separate the parts. */

@@ -17,9 +17,10 @@ struct boxes {
 };
 
 /*
- * Divides a graph: each of up to BOXES_ALONE nodes has a box of its own. In a larger graph, a box
- * has consecutive nodes whose names begin alike; where that gives too few or too many boxes, all
- * boxes have about equally many nodes. Returns 0, or -1 when memory is exhausted.
+ * Divides a graph. In a graph of up to BOXES_ALONE nodes, each node has a box of its own. In a
+ * larger graph, a box has consecutive nodes whose names begin alike; where that gives too few or
+ * too many boxes, all boxes but the last have equally many nodes. Returns 0, or -1 when memory is
+ * exhausted.
  */
 int boxes_init(struct boxes *boxes, const Onnx__GraphProto *graph);
 void boxes_exit(struct boxes *boxes);

@@ -7,8 +7,8 @@
  * added in front of Softmax.
  *
  * The graph also computes shapes from the number of past rows, which Shape reads from a cache. A
- * cache of all positions has more rows, so Shape is replaced by that number less the number of new
- * tokens: past and new tokens together are then all positions.
+ * cache of all positions has more rows, so the number of new tokens is subtracted from what Shape
+ * reads: past and new tokens together are then all positions.
  */
 #include "change.h"
 
@@ -311,8 +311,8 @@ static void remove_choice(Onnx__GraphProto *graph)
 }
 
 /*
- * Puts the nodes of the branch with a past in the place of the node that chooses. Returns 0, or -1
- * with an error.
+ * Replaces the node that chooses, if there is one, by the nodes of the branch with a past. Returns
+ * 0, or -1 with an error.
  */
 static int take_branch(struct change *c)
 {

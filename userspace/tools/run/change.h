@@ -13,8 +13,8 @@
 #include "model_file.h"
 
 /*
- * The names of tensors that a change adds begin with this; the output that updates a cache has the
- * name of the input behind it.
+ * The names of tensors that a change adds begin with this. The output with the updated cache has
+ * this as its name, followed by the name of the input with the cache.
  */
 #define CHANGE_NEXT "step/"
 /*
@@ -24,7 +24,7 @@
  */
 #define CHANGE_ROWS CHANGE_NEXT "rows"
 #define CHANGE_MASK CHANGE_NEXT "mask"
-/* A number for CHANGE_MASK that hides a position: the least that float16 has, too. */
+/* A number for CHANGE_MASK that hides a position: the least finite number of float16. */
 #define CHANGE_HIDDEN (-65504)
 /* Room for the name of a tensor that a change makes or reads. */
 #define CHANGE_NAME_SIZE 200
@@ -40,14 +40,14 @@ struct change {
 
 /*
  * Reads the file at @path, and takes the branch with a past if its graph chooses between two by an
- * input use_cache_branch. Functions of type int return 0, or -1 with a message in @error; functions
- * of type void set @full when memory is exhausted. Call change_exit() in any case.
+ * input use_cache_branch. Functions of type int return 0, or -1 with a message in change->error;
+ * functions of type void set change->full when memory is exhausted. Call change_exit() in any case.
  */
 int change_init(struct change *change, const char *path, struct gguf_error *error);
 void change_exit(struct change *change);
 /*
- * Loads the changed model, which reads large weights from the file at @path: that must stay as it
- * is as long as the model lives.
+ * Loads the changed model, which reads large weights from the file at change->path: that file must
+ * not change before the model is released.
  */
 int change_load(struct change *change, WNNOnnxModel *model);
 
@@ -57,7 +57,7 @@ void change_text(struct change *change, char **slot, const char *text);
 /* Makes the node one of operator @kind without attributes, with @count inputs, at most 3. */
 void change_node(struct change *change, Onnx__NodeProto *node, const char *kind, size_t count,
 		 const char *const *inputs);
-/* Appends a node with one output, and attribute axis unless it is 0. */
+/* Appends a node with one output, and with the attribute axis unless @axis is 0. */
 void change_add_node(struct change *change, const char *kind, int64_t axis, size_t count,
 		     const char *const *inputs, const char *output);
 /* Appends an input without a shape; @type is one of TensorProto.DataType. */
@@ -70,8 +70,9 @@ Onnx__NodeProto *change_producer(const struct change *change, const char *name);
 /* ---- caches */
 /*
  * Makes the graph write new rows into the cache, an input, instead of appending them to it. The
- * updated cache is the tensor CHANGE_NEXT followed by the input's name. Fails when a node reads the
- * cache that is neither a Shape nor the one Concat that appends to it.
+ * updated cache is the tensor CHANGE_NEXT followed by the input's name. Fails when no Concat
+ * appends to the cache, when a node reads the cache that is neither this Concat nor a Shape, or
+ * when the cache has keys and no Softmax is found in front of which the mask can be added.
  */
 int change_cache(struct change *change, const char *cache);
 /*

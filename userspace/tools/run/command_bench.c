@@ -136,7 +136,7 @@ static void *run_stream(void *argument)
 
 	for (size_t i = 0; i < bench->warm_up && !stream->ret; i++)
 		stream->ret = target_dispatch(&stream->target);
-	/* The last stream that arrives sets the start time for all. */
+	/* One of the streams, no matter which, sets the start time for all. */
 	if (pthread_barrier_wait(&bench->start) == PTHREAD_BARRIER_SERIAL_THREAD)
 		bench->begin = nanoseconds();
 	pthread_barrier_wait(&bench->start);
@@ -250,8 +250,8 @@ static json_t *statistics_json(const WNNGraphStatistics *s)
 }
 
 /*
- * Returns the inputs that are constants of the graph: what is computed from them alone is not
- * timed.
+ * Returns the names of inputs that are constants of the graph: what is computed from them alone is
+ * not timed.
  */
 static json_t *frozen_json(const struct subject *subject)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run compare: compares outputs on a device with those of another one, or with recorded ones.
+ * webnn-run compare: compares outputs on a device with those on another one, with those of ONNX
+ * Runtime, or with recorded ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct comparison {
 	struct pairs expected;
 	struct tolerance tolerance;
 	bool onnxruntime, bisect, all, differs;
-	const char *set; /* path of recorded values, for recorded_has() */
+	const char *set; /* path of recorded values or of ONNX Runtime's, for recorded_has() */
 	struct onnx_runtime runtime;
 	struct computed tensors; /* the tensors that --all compares */
 	size_t compared, differing;
@@ -469,7 +470,7 @@ static int compare(struct comparison *comparison, struct subject *subject, struc
 	if (!ret)
 		ret = comparison->all ? compare_all(comparison, subject, got, expected) :
 					compare_outputs(comparison, subject, got, expected);
-	/* With --all, these are the tensors that have a recorded value. */
+	/* With --all and a set, comparison->tensors has only tensors that the set has. */
 	if (!ret && comparison->set && !comparison->compared && comparison->all &&
 	    comparison->tensors.count)
 		ret = complain(BAD_MODEL,

@@ -372,7 +372,7 @@ static int build(struct generation *g)
 	g->answer.caches = &g->caches;
 	g->answer.stops = &g->stops;
 	g->answer.sampler = g->language.sampler;
-	/* The caches are whole blocks, which may have room for more than was asked for. */
+	/* Caches for GGUF are whole blocks, so they may have room for more than was asked for. */
 	g->answer.most = least(g->wishes.max_tokens, most - count);
 	return DONE;
 }

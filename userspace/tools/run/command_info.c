@@ -137,7 +137,7 @@ static bool is_constant(const Onnx__NodeProto *node)
 	return node->op_type && !strcmp(node->op_type, "Constant");
 }
 
-/* Counts nodes and weights of a graph, and of graphs within If and Loop. Returns 0 or -1. */
+/* Counts nodes and weights of a graph, and of graphs in attributes of nodes. Returns 0 or -1. */
 static int scan_graph(struct info *info, const Onnx__GraphProto *graph)
 {
 	for (size_t i = 0; i < graph->n_initializer; i++)

@@ -28,10 +28,10 @@ enum {
 /* The steps of saving an output to a file. */
 enum step {
 	SAVE, /* for a single rank: writes the file directly */
-	/* writes a temporary file beside the final one, until all ranks have saved theirs */
+	/* for one of several ranks: writes a temporary file beside the final one */
 	SAVE_PART,
-	PLACE_PART,
-	DROP_PART,
+	PLACE_PART, /* gives the temporary file the final name */
+	DROP_PART,  /* removes the temporary file */
 };
 
 struct run {

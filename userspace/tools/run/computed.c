@@ -70,8 +70,8 @@ static bool reads_inputs(const struct flow *flow, const Onnx__NodeProto *node)
 }
 
 /*
- * Marks all nodes that depend on the inputs. Nodes may be in any order, so that it repeats until
- * nothing changes.
+ * Marks all nodes that depend on values of inputs. Nodes may be in any order, so this goes through
+ * them again until nothing changes.
  */
 static void follow_inputs(struct flow *flow)
 {

@@ -11,9 +11,9 @@ struct computed {
 };
 
 /*
- * Lists the tensors that the outputs need, in the order of the nodes. It leaves out shapes and
- * values that depend on constants alone, as these are equal on all devices. Returns DONE, or an
- * exit code after a message.
+ * Lists the tensors that nodes compute which the outputs need, in the order of the nodes. Leaves
+ * out shapes and values that depend on constants alone, because these are equal on all devices.
+ * Returns DONE, or an exit code after a message.
  */
 int computed_init(struct computed *computed, const struct subject *subject);
 /* Lists only the outputs. Returns DONE or an exit code. */

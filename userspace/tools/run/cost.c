@@ -191,7 +191,8 @@ static bool recurrent(const struct work *work, uint64_t *macs)
 
 /*
  * Sets *macs for attention, which has two products: queries times keys, and scores times values.
- * Returns false when a shape is unknown or has another rank, or *macs would overflow.
+ * Returns false when a shape is unknown or its rank is not one of those below, or *macs would
+ * overflow.
  */
 static bool attention(const struct work *work, uint64_t *macs)
 {

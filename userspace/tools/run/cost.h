@@ -30,10 +30,10 @@ bool shape_is_static(const WNNOnnxValueInfo *value);
 
 /*
  * Sets *macs to the multiply-accumulates of a node of the main graph: convolutions, matrix
- * products, recurrent networks and attention have them; other operators have none. Returns false
- * when they are not known: shapes are open, the node contains graphs, its operator is neither one
- * of ONNX nor of com.microsoft, or the operator is one whose work is not counted here, such as
- * GroupQueryAttention.
+ * products (also by Einsum), recurrent networks and attention have them; other operators have none.
+ * Returns false when they are not known: shapes are open, the node contains graphs, its operator is
+ * neither one of ONNX nor of com.microsoft, or its work is not counted here, such as that of
+ * GroupQueryAttention or of an Einsum without exactly two operands.
  */
 bool cost_macs(const Onnx__NodeProto *node, const struct shapes *shapes, uint64_t *macs);
 

@@ -213,7 +213,10 @@ static void free_renames(struct rename *renames, size_t count)
 	free(renames);
 }
 
-/* Marks by index for the members of the graph's lists, because freeing a member frees its name. */
+/*
+ * Which members of the graph's lists are kept, by index. This is settled before a member is freed,
+ * because struct tensors refers to names that are freed with the members.
+ */
 struct marks {
 	bool *initializers, *sparse, *values, *annotations;
 };

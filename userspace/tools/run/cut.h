@@ -14,9 +14,9 @@
 int cut_mark(struct tensors *tensors, const char *const *outputs, size_t output_count, bool *nodes);
 
 /*
- * Keeps what cut_mark() has marked. The model then has these outputs; its inputs are the cut
- * tensors and the old inputs that are still needed. @tensors is invalid afterwards. Returns 0, or
- * -1 when memory is exhausted; the model may then only be freed.
+ * Keeps what cut_mark() has marked. The model then has the outputs @outputs; its inputs are
+ * @inputs, which are the cut tensors, and the old inputs that are still needed. @tensors is invalid
+ * afterwards. Returns 0, or -1 when memory is exhausted; the model may then only be freed.
  */
 int cut_apply(Onnx__ModelProto *model, struct tensors *tensors, const char *const *inputs,
 	      size_t input_count, const char *const *outputs, size_t output_count,

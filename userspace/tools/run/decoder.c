@@ -5,9 +5,9 @@
  *
  * A model that appends to the past is changed when it is loaded (change.c); one with one buffer for
  * past and present (GroupQueryAttention) need not be. Both take one tensor for past and present,
- * and a dispatch writes the rows of its tokens alone. A model that cannot be changed takes a token
- * at a time: its row is the last one of each cache that comes out, and another graph copies that
- * row to its place.
+ * and a dispatch writes the rows of its tokens alone. Any other model takes a token at a time: the
+ * row of the token is the last one of each cache that comes out, and another graph copies that row
+ * to its place.
  */
 #include "decoder.h"
 
@@ -621,8 +621,8 @@ static int write(const struct decoder *d, WNNTensor tensor, WNNOperandDataType t
 }
 
 /*
- * Writes the tokens and their positions; the last token is repeated until the block is full.
- * Returns 0 or fails, as do the functions below.
+ * Writes the tokens, their positions, and which of them gets logits, the last one; that token is
+ * repeated until the block is full. Returns 0 or fails, as do the functions below.
  */
 static int write_tokens(const struct decoder *d, const struct decoder_step *step, uint32_t used,
 			const uint32_t *tokens, uint32_t count, struct gguf_error *error)
@@ -754,8 +754,8 @@ static int read_logits(struct decoder *d, float *logits, struct gguf_error *erro
 }
 
 /*
- * Runs a step with @count tokens, at most those of its graph, and adds them to text->used. Returns
- * 0; -1: an error, and text->used stays.
+ * Runs a step with @count tokens, at most those of its graph, and adds @count to text->used.
+ * Returns 0; -1: an error, and text->used stays.
  */
 static int run(struct decoder *d, const struct decoder_step *step, struct gguf_caches *text,
 	       const uint32_t *tokens, uint32_t count, struct gguf_error *error)

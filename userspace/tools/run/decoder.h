@@ -8,10 +8,13 @@
 
 #include "decoder_change.h"
 
-/* An input with past keys or values [1, heads, positions, size], and the output that has more. */
+/*
+ * An input with past keys or values [1, heads, positions, size], and the output that also has those
+ * of the new tokens.
+ */
 struct decoder_cache {
 	WNNStringView past, present;
-	char moved[24]; /* the output of the graph that copies */
+	char moved[24]; /* the name of this cache as an output of decoder.move */
 	WNNOperandDataType type;
 	uint32_t heads, size;
 };
@@ -39,13 +42,13 @@ struct decoder {
 	void *scratch;
 	WNNOperandDataType id_type, mask_type, position_type, logit_type;
 	bool has_positions;
-	bool fits; /* the caches that come out of the last step have the right positions */
+	/* whether the caches that come out of the step built last have as many positions as asked */
+	bool fits;
 };
 
 /*
- * Loads a model, whose caches are inputs that begin with @past and outputs that begin with
- * @present, followed by the same text. Returns 0, or -1 with a message; call decoder_close() in
- * both cases.
+ * Loads a model. The names of its caches begin with @past as inputs and with @present as outputs,
+ * and go on alike. Returns 0, or -1 with a message; call decoder_close() in both cases.
  */
 int decoder_read(struct decoder *decoder, const char *path, const char *past, const char *present,
 		 struct gguf_error *error);

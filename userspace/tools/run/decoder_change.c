@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate: changes the graph of a decoder when it is loaded. Caches that it appends to
- * are updated in place, and only the last token of a prompt gets logits.
+ * webnn-run generate: changes the graph of a decoder when it is loaded. Caches that the graph
+ * appends to are then updated in place, and only one token of a dispatch gets logits.
  */
 #include "decoder_change.h"
 
@@ -19,7 +19,7 @@ static bool has_value(Onnx__ValueInfoProto *const *values, size_t count, const c
 	return false;
 }
 
-/* The caches of a graph, as inputs, and as outputs of the file with NULL for those it lacks. */
+/* The names of caches as inputs and as outputs of the file; NULL for an output that it lacks. */
 struct caches {
 	const char **past, **present;
 	size_t count;

@@ -11,7 +11,7 @@
 
 #include "change.h"
 
-/* The input that the change adds: the token whose logits are computed, int32 [1]. */
+/* The input that the change adds: the index of the token that gets logits, int32 [1]. */
 #define DECODER_PICK CHANGE_NEXT "pick"
 
 struct decoder_change {
@@ -27,10 +27,10 @@ struct decoder_change {
 };
 
 /*
- * Loads a decoder whose caches are the inputs that begin with @past, and which gives logits of one
- * token. Its outputs are updated caches if @in_place and that is possible, else those of the file
- * that begin with @present and are caches. Returns 0, or -1 with a message; the caller releases
- * change->model, which may be NULL.
+ * Loads a decoder whose caches are the inputs that begin with @past, and changes it to give logits
+ * of one token. Its other outputs are updated caches if @in_place and that is possible, else those
+ * of the file that begin with @present and are caches. Returns 0, or -1 with a message; the caller
+ * releases change->model, which may be NULL.
  */
 int decoder_change_load(struct decoder_change *change, const char *path, const char *past,
 			const char *present, bool in_place, struct gguf_error *error);

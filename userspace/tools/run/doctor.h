@@ -7,7 +7,7 @@
 
 #include "../smi/check.h"
 
-/* Checks the processor, the libraries that it computes with, threads, and pages of memory. */
+/* Checks the processor, the kernels and libraries that compute on it, threads, and huge pages. */
 void doctor_cpu(struct check *check, WNNInstance instance);
 
 /* Checks the NPUs of this machine, and what the library reports about its devices. */

@@ -64,7 +64,10 @@ static void put_string(FILE *file, const char *text)
 	put_part(file, text, strlen(text));
 }
 
-/* Writes one colour, or equal shares of several; white when the node has no mark. */
+/*
+ * Writes the colours and the tooltip of a box with these marks: one colour, equal shares of
+ * several, or white without a mark.
+ */
 static void put_colours(FILE *file, unsigned int of)
 {
 	unsigned int count = 0;
@@ -152,7 +155,7 @@ static void put_edge(FILE *file, const struct plan *plan, const char *value, siz
 	size_t from = made ? plan->boxes.of_node[tensor->node] : find_input(drawing->graph, value);
 	size_t *drawn;
 
-	/* Weights, and values from the graph around this one, are not drawn. */
+	/* Weights, inputs that are left out, and values within one box have no arrow. */
 	if (from == SIZE_MAX || (made && from == box))
 		return;
 	drawn = &plan->drawn[made ? from : plan->boxes.count + from];

@@ -10,8 +10,8 @@
 #include "run.h"
 
 /*
- * Where the operators run that a node became. If they differ, several marks are set, but
- * MARK_FOLDED stands only alone.
+ * Where the operators run that a node became, or that the node was refused. Several marks are set
+ * if operators of one node run in different places.
  */
 enum mark { MARK_NPU = 1, MARK_CPU = 2, MARK_FOLDED = 4, MARK_REFUSED = 8 };
 
@@ -19,7 +19,8 @@ struct drawing {
 	const char *title;
 	const Onnx__GraphProto *graph;
 	const struct shapes *shapes;
-	const unsigned int *marks; /* marks of each node of the graph */
+	/* marks of each node of the graph; MARK_FOLDED is in none that has another mark */
+	const unsigned int *marks;
 };
 
 /*

@@ -72,7 +72,7 @@ static void put_ms(FILE *file, double ms)
 	fprintf(file, "<td class=n>%.4f</td>", ms);
 }
 
-/* Writes a share as a bar and as the figure that table and JSON have, too. */
+/* Writes a share as a bar, which ends at 100%, and in percent. */
 static void put_share(FILE *file, double share)
 {
 	fprintf(file,
@@ -376,7 +376,10 @@ static void put_timeline(FILE *file, const struct report *report)
 
 enum { PANEL = 120, GAP = 34 };
 
-/* Draws the outline of one number of each interval; @most is at the top of the panel. */
+/*
+ * Draws the area below a value of each interval: 0: bytes moved, 1: bytes read, 2: on-chip memory
+ * in use, as @number says. @most is at the top of the panel.
+ */
 static void put_area(FILE *file, const struct report *report, size_t number, int top, double most,
 		     const char *class)
 {

@@ -29,7 +29,7 @@ struct job {
 	int socket;
 	/*
 	 * suspended: libmicrohttpd leaves the connection alone until there is something to send.
-	 * gone: the connection has ended, and the job is given up.
+	 * gone: the client or the connection is gone, and the job is given up.
 	 */
 	bool suspended, gone;
 	struct bytes body;
@@ -67,7 +67,10 @@ struct jobs {
  * jobs_exit() in both cases.
  */
 int jobs_init(struct jobs *jobs, struct language *language, size_t slot_count, size_t most_waiting);
-/* Ends the thread. All jobs end with a refusal; waits for a short time until they are released. */
+/*
+ * Ends the thread. Jobs without a complete reply end with a refusal; waits for a short time until
+ * all jobs are released.
+ */
 void jobs_stop(struct jobs *jobs);
 void jobs_exit(struct jobs *jobs);
 

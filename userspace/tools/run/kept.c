@@ -14,7 +14,7 @@
 
 /*
  * Returns the path DIR/HASH.graph of the graph that was added to a builder last; the caller frees
- * it. NULL: memory is exhausted.
+ * it. NULL: memory is exhausted, or the library gives no key for the graph.
  */
 static char *path_of(const struct target *target, const struct subject *subject)
 {

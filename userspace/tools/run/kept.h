@@ -6,8 +6,9 @@
 #include "subject.h"
 
 /*
- * Builds target->graph like wnnOnnxModelBuildSync(), or takes an equal graph from the folder of --keep.
- * A graph that is built is put there; a failure to do so is told and is no failure of the build.
+ * Builds target->graph like wnnOnnxModelBuildSync(), or takes an equal graph from the folder of
+ * --keep. A graph that is built is put there; a failure to do so is told and is no failure of the
+ * build. A graph with ranges of dimensions is neither taken from there nor put there.
  */
 WNNStatus kept_build(struct target *target, struct subject *subject);
 

@@ -157,7 +157,7 @@ uint64_t language_seed(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* JSON has integers of 64 bits with a sign. */
+	/* Integers of Jansson, which writes the seed as JSON, have 64 bits with a sign. */
 	return ((uint64_t)now.tv_sec ^ (uint64_t)now.tv_nsec << 20) & INT64_MAX;
 }
 
@@ -204,8 +204,8 @@ static int feed_last(struct answer *a, struct language *l, struct gguf_error *er
 }
 
 /*
- * Adds the text of the token that was drawn to the answer, or sets a->end when the answer ends with
- * it. Returns 0; fails when memory is exhausted.
+ * Adds the text of the token that was drawn to the answer, unless this token ends texts, and sets
+ * a->end when the answer is complete. Returns 0; fails when memory is exhausted.
  */
 static int take(struct answer *a, struct language *l, struct gguf_error *error)
 {
@@ -218,7 +218,7 @@ static int take(struct answer *a, struct language *l, struct gguf_error *error)
 	a->count++;
 	if (a->count == a->most)
 		a->end = "length";
-	/* Models may have more logits than the tokenizer has tokens; the token has no text then. */
+	/* Models may have more logits than the tokenizer has tokens: further tokens have no text. */
 	if (a->last >= v->count)
 		return 0;
 	if (generated_add(&a->text, l->piece, gguf_piece(v, a->last, false, l->piece), a->stops))

@@ -42,7 +42,8 @@ struct language {
 int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
  * Opens the device of the options and builds the graphs for texts of up to @length tokens; prompts
- * are read in blocks of @block tokens. Returns DONE, or the exit code after a message.
+ * are read in blocks of @block tokens if the model can. Returns DONE, or the exit code after a
+ * message.
  */
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);
@@ -83,7 +84,10 @@ struct answer {
 	size_t fed, count;
 	uint32_t last;	 /* the token that was drawn last */
 	const char *end; /* why the answer has ended: "end", "stop" or "length"; NULL: it has not */
-	/* Measured: time for the prompt and for all later tokens, of which @evaluated were fed. */
+	/*
+	 * Measured: nanoseconds for the prompt; then nanoseconds, NPU cycles and bytes for the
+	 * @evaluated tokens that were fed after it.
+	 */
 	uint64_t prompt_ns, ns, cycles, bytes_read, bytes_written;
 	size_t evaluated;
 };
