@@ -20,7 +20,7 @@ enum { KEY_WARM_UP = 0x100, KEY_REPEATS, KEY_DURATION, KEY_STREAMS };
 
 struct bench;
 
-/* A thread that dispatches one after the other, with a context, a graph and tensors of its own. */
+/* Dispatches one after the other in a thread, with a context, a graph and tensors of their own. */
 struct stream {
 	struct bench *bench;
 	struct target target;
@@ -369,7 +369,7 @@ static int report(const struct bench *bench)
 }
 
 /*
- * Opens a stream and runs it once, so that everything works before anything is measured. Returns
+ * Opens a stream and makes one dispatch, to find failures before anything is measured. Returns
  * DONE, or the exit status after a message.
  */
 static int open_stream(struct stream *stream, struct bench *bench, struct subject *subject)

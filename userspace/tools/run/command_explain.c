@@ -24,7 +24,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Prints why oneDNN is not used, if it failed its self-test: other kernels run then. */
+/* If oneDNN failed its self-test, prints what it computed wrongly: other kernels do that then. */
 static void tell_of_layer(const struct target *target)
 {
 	WNNCpuInfo info = WNN_CPU_INFO_INIT;

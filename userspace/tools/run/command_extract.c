@@ -172,7 +172,7 @@ static int mark(struct extraction *extraction)
 
 /* ---- types of what was inside */
 
-/* Returns the ONNX type of a type of WebNN, for tensors whose type the model does not tell. */
+/* Returns the ONNX type of a type of WebNN, for a tensor whose type the model lacks; 0: none. */
 static int type_of_webnn(WNNOperandDataType type)
 {
 	switch (type) {
@@ -272,8 +272,8 @@ static const char *name_at(const struct extraction *extraction, size_t index)
 }
 
 /*
- * Finds the shapes of tensors for which the file lacks the type or the shape; the shapes of weights
- * are in the file. Returns DONE or an exit code.
+ * Finds shapes of the part's inputs and outputs: in the file for weights, and by trial_run() for
+ * tensors that nodes compute and whose type or shape the file lacks. Returns DONE or an exit code.
  */
 static int learn_shapes(const struct extraction *extraction, struct trial *known)
 {

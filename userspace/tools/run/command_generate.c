@@ -195,8 +195,8 @@ static error_t parse_device(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * Parses options that a server lacks, because requests have these values in their bodies, and notes
- * that one was given; passes all other options to parse_device().
+ * Parses options that a server lacks, because each request tells them itself or has a reply in JSON
+ * anyway, and notes that one was given; passes all other options to parse_device().
  */
 static error_t parse_request(int key, char *arg, struct argp_state *state)
 {
@@ -430,7 +430,7 @@ static void print_report(const struct generation *g, const WNNGraphPlacement *pl
 		fprintf(stderr, "to get this text again: --seed %" PRIu64 "\n", g->wishes.seed);
 }
 
-/* Adds an item with the mean of a number over the tokens that were evaluated. */
+/* Adds an item with the mean for a token: @sum over @count tokens, divided by @count. */
 static void add_mean(json_t *root, const char *name, uint64_t sum, size_t count)
 {
 	json_object_set_new(root, name, json_integer((json_int_t)(sum / count)));

@@ -289,7 +289,7 @@ static int check_presents(const struct decoder *d, uint32_t masked, size_t count
 	return 0;
 }
 
-/* Returns 0; fails when the model gives logits of fewer than @tokens tokens. */
+/* Returns 0; fails when the model is known to give logits of another number of tokens. */
 static int check_logits(const struct decoder *d, uint32_t tokens, struct gguf_error *error)
 {
 	const WNNOnnxValueInfo *all = find(wnnOnnxModelGetValues(d->model), d->change.from);

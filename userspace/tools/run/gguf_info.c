@@ -12,7 +12,7 @@
 
 #include "model_file.h"
 
-/* More than import_block_type() knows. */
+/* More types than import_block_type() knows. */
 #define MAX_TYPES 64
 
 /* The tensors of one type. */

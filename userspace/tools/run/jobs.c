@@ -239,8 +239,9 @@ static void step(struct jobs *jobs, struct slot *slot)
 	if (!ret)
 		ret = answer_step(&job->answer, jobs->language, &error);
 	/*
-	 * Finite logits show that the caches are finite, too. Logits are read after the last token
-	 * of the prompt and after each later token, but not after other blocks of the prompt.
+	 * Finite logits, without which answer_step() fails, show that the caches are finite, too.
+	 * Logits are read after the last token of the prompt and after each later token, but not
+	 * after other blocks of the prompt.
 	 */
 	slot->unchecked = ret || job->answer.fed < job->answer.tokens.count;
 	pthread_mutex_lock(&jobs->lock);

@@ -39,7 +39,7 @@ struct job {
 	struct reply reply;
 	unsigned int status; /* HTTP status of the reply, when it is no stream */
 	size_t streamed;     /* bytes of the answer that are in the reply */
-	struct bytes out;    /* the reply */
+	struct bytes out;    /* the reply; of a stream, what was not sent yet, and @sent bytes */
 	size_t sent;	     /* bytes of @out that libmicrohttpd has */
 };
 
@@ -50,7 +50,8 @@ struct slot {
 };
 
 struct jobs {
-	pthread_mutex_t lock; /* protects the members below, and the jobs that were submitted */
+	/* protects the queue, the slots, their counts, @stopping, and jobs that were submitted */
+	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool started, stopping;

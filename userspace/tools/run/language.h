@@ -23,8 +23,8 @@ struct language {
 	struct bytes keys;
 	struct gguf_vocabulary vocabulary;
 	uint32_t rows;	  /* number of logits; the vocabulary may have fewer tokens */
-	uint32_t context; /* most tokens that the model was trained for */
-	bool limited;	  /* the files of the model say so; else the context is a usual one */
+	uint32_t context; /* most tokens of a text for which the model is made */
+	bool limited;	  /* whether its files tell @context; else that is DEFAULT_CONTEXT */
 	struct gguf_llama model;
 	struct gguf_sampler sampler; /* how tokens are drawn unless options say otherwise */
 	struct target target;
