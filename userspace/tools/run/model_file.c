@@ -115,8 +115,9 @@ static void refer(struct placing *p, Onnx__TensorProto *tensor, struct onnx_span
 }
 
 /*
- * Gives a tensor the data in place of which onnx_wire_slim() has put their place in the file. With
- * @large, data of LARGE bytes and more stay in the file, and the tensor refers to them.
+ * Gives a tensor its data again, where onnx_wire_slim() has left a struct onnx_span, the place of
+ * the data in the file. With @large, data of LARGE bytes and more stay in the file, and the tensor
+ * refers to them.
  */
 static void place_tensor(struct placing *p, Onnx__TensorProto *tensor, bool large)
 {

@@ -138,7 +138,7 @@ int model_take_data(Onnx__ModelProto *model, const char *from)
 
 /* ---- writing */
 
-/* A buffer of the packer that writes to a file, as the packer appends. */
+/* A buffer that writes to a file what the packer of protobuf-c appends to it. */
 struct sink {
 	ProtobufCBuffer base;
 	FILE *file;

@@ -6,8 +6,9 @@
 #include "model_file.h"
 
 /*
- * Copies external data, from files beside the model's own file @from, into the model, because a
- * model in another folder cannot refer to them. Returns DONE, or an exit code after a message.
+ * Copies external data, from files in or below the folder of the model's own file @from, into the
+ * model, because a model in another folder cannot refer to them. Returns DONE, or an exit code
+ * after a message.
  */
 int model_take_data(Onnx__ModelProto *model, const char *from);
 

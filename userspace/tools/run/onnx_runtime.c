@@ -6,9 +6,9 @@
  *
  *   model    the file, whose outputs are the wanted tensors
  *   data     the folder that the model's external data is relative to
- *   inputs   for each input its .npy file
+ *   inputs   for each input that has a value its .npy file
  *   outputs  the names of the tensors
- *   result   the .npz file to write: an array for each of them
+ *   result   the .npz file to write: an array for each tensor of real numbers or booleans
  *   answer   the file for the answer: "version" of ONNX Runtime, or what is "missing", or its
  *            "problem"
  */

@@ -12,8 +12,9 @@ struct onnx_runtime {
 };
 
 /*
- * Computes these tensors of the main graph for the values of @subject. Tensors of types that .npy
- * lacks are left out. Returns DONE, or an exit code after a message.
+ * Computes these tensors of the main graph for the values of @subject. Tensors of other elements
+ * than real numbers and booleans, such as strings, are left out. Returns DONE, or an exit code
+ * after a message.
  */
 int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject,
 		     const char *const *names, size_t count);

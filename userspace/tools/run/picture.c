@@ -97,7 +97,7 @@ static void jpeg_failed(j_common_ptr jpeg)
 	longjmp(errors->way_out, 1);
 }
 
-/* Treats warnings as errors: they mean that the file is cut off. */
+/* Treats warnings as errors: they mean that the file is damaged or cut off. */
 static void jpeg_warned(j_common_ptr jpeg, int level)
 {
 	if (level < 0)

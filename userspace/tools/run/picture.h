@@ -15,8 +15,9 @@ struct picture_options {
 	 * Height 0: the width is the size of the shorter side.
 	 */
 	uint32_t resize_width, resize_height;
-	uint32_t crop_width, crop_height; /* 0: do not crop */
-	bool has_scale;			  /* otherwise the scale is 1/255, or 1 for integers */
+	/* 0: crop only if --resize leaves more than the size of the input. */
+	uint32_t crop_width, crop_height;
+	bool has_scale; /* otherwise the scale is 1/255, or 1 for integers */
 	double scale, mean[3], deviation[3];
 	const char *layout; /* "nchw", "nhwc", or NULL: the shape decides */
 	bool bgr;

@@ -35,7 +35,7 @@ static int load(const struct options *options, WNNStablehloProgram *program)
 	return DONE;
 }
 
-/* Returns the WebNN type for files of elements; Undefined: WebNN has no such type. */
+/* Returns the WebNN type in which webnn-run holds and saves elements; Undefined: there is none. */
 static WNNOperandDataType type_of(const WNNStablehloValueInfo *info)
 {
 	static const struct {
@@ -84,8 +84,8 @@ static int make_value(struct value *value, const char *path, const char *name,
 }
 
 /*
- * Loads the elements of a value from a .npy file of equal type and number of bytes; the shape is
- * not compared. Returns DONE, or an exit code after a message.
+ * Loads the elements of a value from a .npy, .npz or .pb file of equal type and number of bytes;
+ * the shape is not compared. Returns DONE, or an exit code after a message.
  */
 static int load_value(struct value *value, const char *path)
 {
@@ -114,7 +114,7 @@ static int load_value(struct value *value, const char *path)
 	return ret;
 }
 
-/* Loads a value from this rank's own file, if %r is in the name. Returns DONE or an exit code. */
+/* Loads a value from @path, where %r is this rank's number. Returns DONE or an exit code. */
 static int load_ranked(const struct ranks *ranks, struct value *value, const char *path)
 {
 	char *name = ranks_path(ranks, path);

@@ -18,7 +18,10 @@ int program_run(const struct options *options, const struct ranks *ranks, struct
  * exit code.
  */
 int program_explain(const struct options *options, struct target *target);
-/* Prints the inputs and outputs of the program, or why it cannot run. Returns an exit code. */
+/*
+ * Prints, or writes as JSON, the inputs and outputs of the program, and which of its operations are
+ * refused. Returns an exit code.
+ */
 int program_info(const struct options *options);
 
 #endif

@@ -6,8 +6,8 @@
 #include "subject.h"
 
 /*
- * recorded_is() returns whether a path is a folder with files named as by run --output-dir, or a
- * .npz file. recorded_has() returns whether such a path has a value for a name.
+ * recorded_is() returns whether a path is a folder or a .npz file. recorded_has() returns whether
+ * such a path has a value for a name; in a folder, files are named as by run --output-dir.
  */
 bool recorded_is(const char *path);
 bool recorded_has(const char *path, const char *name);

@@ -16,7 +16,7 @@ static const char *finish(const char *end)
 	return strcmp(end, "length") ? "stop" : "length";
 }
 
-/* Returns an object with one choice, which is taken over. */
+/* Returns an object with one choice, which is taken over; NULL: with an empty list of choices. */
 static json_t *object(const struct reply *reply, const char *kind, json_t *choice)
 {
 	char id[40];

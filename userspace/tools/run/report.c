@@ -16,8 +16,8 @@
 #include "quantity.h"
 
 /*
- * Returns the bytes that both DMA engines of the device move in a cycle. The library reports only
- * the name of the machine, by which the table of machines has the number; a name that is not in the
+ * Returns the bytes that both DMA engines of the device can move in a cycle. The library reports
+ * only the name of the machine; the number is in the table of machines. A name that is not in the
  * table, such as "onpu-custom", is taken for the default machine.
  */
 static double bytes_per_cycle(const WNNDeviceInfo *device)
@@ -254,7 +254,7 @@ static void print_npu(const WNNProfileNode *node, const struct report_node *of)
 	       size_text(written, node->bytesWritten), 100 * of->share_of_peak, of->bound);
 }
 
-/* Prints the line of a node; it has the NPU's columns only if the NPU was used. */
+/* Prints the line of a node, with the NPU's columns only if the dispatch used the NPU. */
 static void print_node(const struct report *report, const WNNProfileNode *node,
 		       const struct report_node *of)
 {

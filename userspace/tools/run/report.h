@@ -15,13 +15,13 @@ struct report_node {
 	double share_of_cpu;  /* share of the time of all CPU nodes */
 	double ms;	      /* time on the NPU, at the machine's clock, or on the CPU */
 	double share_of_time; /* share of the time of all nodes */
-	WNNStringView onnx;   /* the ONNX operator that it comes from; else its own name */
+	WNNStringView onnx;   /* name of the ONNX operator that it comes from; else of its own */
 	/* share of the multiply-accumulates that were possible in its cycles */
 	double share_of_peak;
-	double intensity; /* multiply-accumulates for each byte moved; 0: it moves none */
+	double intensity; /* multiply-accumulates for each byte moved; 0 if it moves none */
 	double macs_per_cycle;
-	const char *bound;     /* the engine that limits it, "latency" or "cpu" */
-	double share_of_bound; /* share of its cycles in which that engine worked */
+	const char *bound;     /* the engine that limits it, "latency" or "cpu"; "": no cycles */
+	double share_of_bound; /* share of its cycles in which its busiest engine worked */
 };
 
 struct report_engine {
@@ -82,7 +82,10 @@ struct report {
 int report_init(struct report *report, const struct options *options, const struct target *target);
 void report_exit(struct report *report);
 
-/* Fills in the sorted lists and the sums. Returns DONE, or an exit code after a message. */
+/*
+ * Fills in times and ONNX operators of the nodes, their order, and the sums. Returns DONE, or an
+ * exit code after a message.
+ */
 int report_sum(struct report *report);
 void report_sum_exit(struct report *report);
 

@@ -56,7 +56,7 @@ struct options {
 	 * Most iterations of a loop in a StableHLO program; 0: the default of libwebnn-stablehlo.
 	 */
 	uint64_t loop_limit;
-	/* The device node of the NPU; NULL: the first that opens. */
+	/* The device node of the NPU; NULL: the one with the device's number, or the first to open. */
 	const char *node;
 	struct pairs dims, ranges, shapes, inputs, fills; /* ranges: NAME=MIN..MAX of --dim */
 	bool random;
@@ -88,7 +88,7 @@ void options_free(struct options *options);
 
 /*
  * Adds NAME=TEXT, or a TEXT alone unless @name_needed; ends the program with a message when the
- * argument is wrong.
+ * argument is wrong or memory is exhausted.
  */
 void pairs_add(struct pairs *pairs, const char *argument, bool name_needed, const char *option,
 	       struct argp_state *state);
@@ -117,8 +117,9 @@ int complain_memory(const char *path);
 /* Adds the rank to all further messages; -1: no rank. */
 void complain_as(int rank);
 /*
- * Prints like complain(), followed by the library's last message, libwebnn-onnx's if @onnx. Returns
- * @code, or what code_of() makes of it.
+ * Prints like complain(), followed by the library's last message, libwebnn-onnx's if @onnx; a
+ * message that begins with the formatted text is printed alone. Returns @code, or what code_of()
+ * makes of it.
  */
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -138,9 +139,12 @@ uint64_t nanoseconds(void);
  */
 bool same_view(WNNStringView a, WNNStringView b);
 bool same_text(WNNStringView view, const char *text);
-/* Returns whether text is wanted, as it is unless JSON goes to standard output. */
+/* Returns whether a command prints text: false if JSON goes to standard output. */
 bool text_wanted(const struct options *options);
-/* Writes @root as JSON, if JSON was requested; takes @root over. Returns DONE or an exit code. */
+/*
+ * Writes @root as JSON, if JSON was requested; takes @root over. @root is NULL when memory is
+ * exhausted, which is an error. Returns DONE or an exit code.
+ */
 int write_json(const struct options *options, json_t *root);
 
 /* The commands. They return an exit code. */

@@ -18,7 +18,9 @@ void saved_close(struct subject *subject);
 /* Loads the graph on the context of @target. Returns DONE or an exit code. */
 int saved_load(struct target *target, const struct subject *subject);
 
-/* Prints why the last load or save of a graph failed, and returns @code. */
+/*
+ * Prints why the last load or save of a graph failed. Returns @code, or what code_of() makes of it.
+ */
 int saved_complain(enum exit_code code, const char *path);
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate --server: takes requests by HTTP, with libmicrohttpd, whose thread calls the
- * functions here. What is computed is in jobs.c.
+ * webnn-run generate --server: takes requests by HTTP, with libmicrohttpd, whose thread calls
+ * handle(), read_stream() and completed(). The threads of jobs.c compute the answers.
  */
 #include "server.h"
 
@@ -40,7 +40,7 @@ struct server {
 
 /* ---- replies */
 
-/* Sends the reply of a job. @allow: the methods of the path if the request has another; or NULL. */
+/* Sends a job's reply. @allow: NULL, or the path's methods if the request has another method. */
 static enum MHD_Result send_bytes(const struct job *job, const char *allow)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(

@@ -434,7 +434,7 @@ static bool shapes_fit(const struct value *a, const struct value *b)
 	}
 }
 
-/* Returns the bits of an integer type, negative for signed ones; 0: it is no integer type. */
+/* Returns the bits of an integer type, negative for signed ones; 0: another type, or 4 bits. */
 static int integer_bits(WNNOperandDataType type)
 {
 	switch (type) {
@@ -455,7 +455,7 @@ static int integer_bits(WNNOperandDataType type)
 	}
 }
 
-/* Returns whether the value's type holds all integers that the type of a file has. */
+/* Returns whether the value's type is wider and holds all integers that the file's type has. */
 static bool holds_all(const struct value *value, const struct value *loaded)
 {
 	int own = integer_bits(value->type), from = integer_bits(loaded->type);
@@ -471,8 +471,8 @@ static bool holds_all(const struct value *value, const struct value *loaded)
 }
 
 /*
- * Moves the elements of @loaded, from a file with a shape, to @value, which has the input's type
- * and shape. Returns DONE or an exit code.
+ * Moves or converts the elements of @loaded, from a file with a shape, to @value, which has the
+ * input's type and shape. Returns DONE or an exit code.
  */
 static int take_loaded(const char *path, struct value *value, struct value *loaded)
 {
@@ -583,7 +583,7 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 	}
 	value->given = false;
 	value_describe(value, text, sizeof(text));
-	/* A cut model may not need the input, so that its value is not demanded. */
+	/* A cut model may not need the input: its value is not demanded here. */
 	value->missing = options->cuts.count && !options->random && !otherwise;
 	if (value->missing)
 		return DONE;

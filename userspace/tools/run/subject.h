@@ -40,14 +40,14 @@ struct subject {
 	size_t value_count;
 	size_t compiled, taken; /* graphs that were compiled, and that --keep had */
 	/* Members for a saved graph. */
-	bool saved, profile;  /* profile: has code that records time stamps, requested or not */
+	bool saved, profile;  /* profile: records time stamps although the options do not ask */
 	struct target *first; /* holds context and graph until a target takes them over */
 	WNNGraph described;   /* a reference that keeps the texts of saved_inputs */
 	WNNOnnxValueInfoArray saved_inputs;
 };
 
 int subject_open(struct subject *subject, const struct options *options);
-/* Returns the inputs of the model; valid until a dimension is set. */
+/* Returns the inputs of the model; valid until a dimension or an input is set. */
 WNNOnnxValueInfoArray subject_inputs(const struct subject *subject);
 /* Returns whether the shape of an input is open; @text then tells how to set it. */
 bool subject_is_open(const struct subject *subject, char *text, size_t room);
@@ -55,7 +55,8 @@ void subject_close(struct subject *subject);
 
 /*
  * Sets shapes that the file leaves open from the files of --input, then reads all values. Inputs
- * without a value are drawn from the seed *otherwise; if @otherwise is NULL they are an error.
+ * without a value are drawn from the seed of --random, or else from *otherwise. Without a seed
+ * (@otherwise is NULL) they are missing if the model is cut, else an error.
  */
 int values_read(struct subject *subject, const uint64_t *otherwise);
 
@@ -77,8 +78,8 @@ int target_open(struct target *target, const struct options *options, const char
 int target_open_for(struct target *target, struct subject *subject, const char *device);
 /*
  * Builds the graph; inputs that the model needs as constants become constants, if they were given.
- * Prints notices, also of what became constant, but no message about a failure. Returns the status
- * of libwebnn-onnx.
+ * Prints notices, also of what became constant, but no message about a failure, unless the device
+ * fails to compute a value that shapes depend on. Returns the status of libwebnn-onnx.
  */
 WNNStatus target_try_build(struct target *target, struct subject *subject);
 /*

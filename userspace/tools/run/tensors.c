@@ -107,7 +107,10 @@ struct tensor *tensors_find(const struct tensors *tensors, const char *name)
 
 #define MOST_LENGTH 120
 
-/* Returns the edit distance: how many characters must be inserted, removed or changed. */
+/*
+ * Returns the edit distance: how many bytes must be inserted, removed or changed; SIZE_MAX: @b has
+ * more than MOST_LENGTH bytes.
+ */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[MOST_LENGTH + 1], length = strlen(b);

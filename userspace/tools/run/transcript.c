@@ -31,7 +31,7 @@ static int need_token(const struct transcript *t, const char *text, uint32_t *to
 			t->whisper->encoder_path, text);
 }
 
-/* Marks the tokens of a list in a file. */
+/* Marks the tokens of @list, an array of numbers from a file of the model. */
 static void suppress(const struct transcript *t, const json_t *list, bool *marks)
 {
 	const json_t *item;
@@ -47,7 +47,7 @@ static void suppress(const struct transcript *t, const json_t *list, bool *marks
 	}
 }
 
-/* Marks the tokens that have no place in a text: those of control, and time stamps. */
+/* Marks the tokens that have no place in a text: time stamps, tokens of control, unused ones. */
 static void suppress_special(struct transcript *t)
 {
 	const struct gguf_vocabulary *v = &t->whisper->vocabulary;
@@ -216,7 +216,10 @@ static int choose(const struct transcript *t, bool first, uint32_t *token)
 				t->whisper->step_path);
 }
 
-/* Appends the text of a token, and prints it. Returns DONE, or an exit code after a message. */
+/*
+ * Appends the text of a token, and prints the text if t->stream is set. Returns DONE, or an exit
+ * code after a message.
+ */
 static int write_token(struct transcript *t, uint32_t token)
 {
 	const struct whisper *w = t->whisper;

@@ -182,8 +182,8 @@ static bool same_name(WNNStringView a, WNNStringView b)
 }
 
 /*
- * Returns the name of the inputs' dimension that had these sizes in the two builds; NULL: none has,
- * or several.
+ * Returns the name of the inputs' dimension that had these sizes in the two builds; NULL: no
+ * dimension had them, or one without a name, or several of different names, or memory is exhausted.
  */
 static char *name_of(WNNOnnxValueInfoArray inputs, int64_t first, int64_t second)
 {

@@ -17,7 +17,7 @@ struct trial {
 /*
  * Finds the shapes of these tensors by building graphs on the CPU that have them as outputs. If
  * shapes of inputs are open, two graphs with different sizes show which shapes depend on them.
- * Tensors for which no graph can be built stay unknown, with a message. Returns DONE, or an exit
+ * If a graph cannot be built, all tensors stay unknown, with a message. Returns DONE, or an exit
  * code after a message.
  */
 int trial_run(const struct options *options, const char *const *names, size_t count,

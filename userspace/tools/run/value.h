@@ -20,7 +20,7 @@ struct value {
 	void *data;
 	const char *was; /* type of its file, if the elements were converted, else NULL */
 	bool missing;	 /* the value was not given, but may not be needed */
-	bool given;	 /* given by the user, so that it may become a constant */
+	bool given;	 /* given by the user: it may become a constant */
 };
 
 /*
@@ -40,16 +40,13 @@ void value_exit(struct value *value);
 bool value_is_float(const struct value *value);
 /*
  * Return and set an element. value_get() rounds 64-bit integers to double; value_set() rounds to a
- * number that the type has, and clamps to its range (for uint64 to that from 0 to the largest
- * int64).
+ * number that the type has, and clamps to the range of an integer type (for uint64 to that from 0
+ * to the largest int64).
  */
 double value_get(const struct value *value, size_t index);
 void value_set(struct value *value, size_t index, double number);
 
-/*
- * Fills in random numbers from -1 to below 1; integers are 0 or 1, which are mostly valid as
- * indices, too.
- */
+/* Fills in random numbers from -1 to 1; integers are 0 or 1, mostly valid as indices, too. */
 void value_randomise(struct value *value, uint64_t seed);
 
 /* Write a text such as "float32 [1, 3, 224, 224]". */

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct wav {
-	float *samples; /* from -1 to 1, the mean of all channels; the owner frees them */
+	/* The mean of all channels, mostly from -1 to 1, at most 2^32; the owner frees them. */
+	float *samples;
 	size_t count;
 };
 
@@ -17,7 +18,7 @@ struct wav {
  */
 int wav_read(const char *path, uint32_t rate, struct wav *wav);
 /*
- * Writes samples from -1 to 1 as integers of 16 bits; those beyond are cut off, and NaN is silence.
+ * Writes samples as integers of 16 bits; those beyond -1 and 1 are clipped, and NaN is silence.
  * Returns DONE, or an exit code after a message.
  */
 int wav_write(const char *path, uint32_t rate, const float *samples, size_t count);
