@@ -56,7 +56,7 @@ struct options {
 	 * Most iterations of a loop in a StableHLO program; 0: the default of libwebnn-stablehlo.
 	 */
 	uint64_t loop_limit;
-	/* The device node of the NPU; NULL: the one with the device's number, or the first to open. */
+	/* Device node of the NPU; NULL: the one with the number of the device, or the first. */
 	const char *node;
 	struct pairs dims, ranges, shapes, inputs, fills; /* ranges: NAME=MIN..MAX of --dim */
 	bool random;
