@@ -14,9 +14,9 @@ enum { MEL_RATE = 16000, MEL_WINDOW = 400, MEL_HOP = 160 };
 
 /*
  * Writes what Whisper takes, [bands, frames]: x is the logarithm to the base 10 of the energy in a
- * mel band, at least the largest x - 8, and (x + 4) / 4 is written. Silence extends the @count
- * samples to @frames * MEL_HOP; more samples are left out. @frames is at least 2. Returns 0; -1:
- * memory is exhausted.
+ * mel band; where it is less than m - 8, with m the largest x of all, it becomes m - 8; (x + 4) / 4
+ * is written. Silence extends the @count samples to @frames * MEL_HOP; more samples are left out.
+ * @frames is at least 2. Returns 0; -1: memory is exhausted.
  */
 int mel_compute(const float *samples, size_t count, uint32_t bands, uint32_t frames, float *out);
 

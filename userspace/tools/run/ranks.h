@@ -7,13 +7,13 @@
 
 /* The rank of this process; without others it is rank 0 of 1. */
 struct ranks {
-	struct WNNStablehloWorldImpl *world; /* NULL: there are no other ranks */
+	struct WNNStablehloWorldImpl *world; /* NULL: mpirun has not started the program */
 	uint32_t rank, count, local_rank;
 };
 
 /*
- * Joins the other ranks, if there are any. Like the function below, returns DONE, or an exit code
- * after a message.
+ * Joins the other ranks, if mpirun has started the program. Returns DONE, or an exit code after a
+ * message.
  */
 int ranks_join(struct ranks *ranks);
 /*
@@ -21,7 +21,10 @@ int ranks_join(struct ranks *ranks);
  * message.
  */
 int ranks_agree(const struct ranks *ranks);
-/* Leaves the world; after an error it ends all ranks, and does not return if there are others. */
+/*
+ * Leaves the world. If mpirun has started the program and @ret is not 0, ends the processes of all
+ * ranks, also this one: the function does not return.
+ */
 void ranks_leave(struct ranks *ranks, int ret);
 
 /*

@@ -170,7 +170,7 @@ void tensors_similar(const struct tensors *tensors, const char *name, char *text
 
 /* ---- types */
 
-/* The operators whose outputs have another type than their first input. */
+/* Operators whose outputs may have another type than their first input. */
 static const struct {
 	const char *operator;
 	int output; /* index of the output; -1: all */

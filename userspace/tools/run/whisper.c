@@ -392,8 +392,8 @@ void whisper_close(struct whisper *w)
 /* ---- running */
 
 /*
- * Writes @values, as many as a tensor has elements, in its type, which is a float or an integer.
- * Does nothing when @t is NULL. Returns DONE, or an exit code after a message.
+ * Writes @values, as many as a tensor has elements, in its type: float16, int64, int32, or else as
+ * float32. Does nothing when @t is NULL. Returns DONE, or an exit code after a message.
  */
 static int write(const struct whisper *w, const struct whisper_tensor *t, const float *values)
 {

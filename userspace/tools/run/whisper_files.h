@@ -6,8 +6,8 @@
 #include "whisper.h"
 
 /*
- * Finds the models, and reads config.json, generation_config.json, preprocessor_config.json and
- * tokenizer.json. Returns DONE, or an exit code after a message.
+ * Finds the models, and reads config.json, generation_config.json, preprocessor_config.json,
+ * tokenizer.json and tokenizer_config.json. Returns DONE, or an exit code after a message.
  */
 int whisper_files_read(struct whisper *whisper, const char *folder);
 
