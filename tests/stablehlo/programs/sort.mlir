@@ -136,3 +136,35 @@ func.func @largest() {
   check.expect_eq_const %w, dense<[1, 2, 4, 0, 3, 5]> : tensor<6xi32>
   return
 }
+
+// -----
+
+// Two slices read the first elements of this sort, along a dimension that is not the last.
+func.func @first_of_sorted() {
+  %i = stablehlo.iota dim = 0 : tensor<300x2xi32>
+  %j = stablehlo.iota dim = 1 : tensor<300x2xi32>
+  %p = stablehlo.constant dense<7919> : tensor<300x2xi32>
+  %m = stablehlo.constant dense<83> : tensor<300x2xi32>
+  %a = stablehlo.multiply %i, %p : tensor<300x2xi32>
+  %b = stablehlo.add %a, %j : tensor<300x2xi32>
+  %x = stablehlo.remainder %b, %m : tensor<300x2xi32>
+  %r:2 = "stablehlo.sort"(%x, %i) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%x0: tensor<i32>, %x1: tensor<i32>, %i0: tensor<i32>, %i1: tensor<i32>):
+    %gt = stablehlo.compare GT, %x0, %x1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %gt : tensor<i1>
+  }) : (tensor<300x2xi32>, tensor<300x2xi32>) -> (tensor<300x2xi32>, tensor<300x2xi32>)
+  %e:2 = "stablehlo.sort"(%x, %i) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%x0: tensor<i32>, %x1: tensor<i32>, %i0: tensor<i32>, %i1: tensor<i32>):
+    %gt = stablehlo.compare GT, %x0, %x1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %same = stablehlo.and %gt, %gt : tensor<i1>
+    stablehlo.return %same : tensor<i1>
+  }) : (tensor<300x2xi32>, tensor<300x2xi32>) -> (tensor<300x2xi32>, tensor<300x2xi32>)
+  %whole = stablehlo.add %e#1, %e#1 : tensor<300x2xi32>
+  %half = stablehlo.subtract %whole, %e#1 : tensor<300x2xi32>
+  %few = stablehlo.slice %r#1 [1:4, 0:2] : (tensor<300x2xi32>) -> tensor<3x2xi32>
+  %wanted = stablehlo.slice %half [1:4, 0:2] : (tensor<300x2xi32>) -> tensor<3x2xi32>
+  check.expect_eq %few, %wanted : tensor<3x2xi32>
+  %more = stablehlo.slice %r#0 [0:7:2, 0:1] : (tensor<300x2xi32>) -> tensor<4x1xi32>
+  check.expect_eq_const %more, dense<[[82], [82], [81], [81]]> : tensor<4x1xi32>
+  return
+}

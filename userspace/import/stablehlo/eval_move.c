@@ -32,14 +32,22 @@ static int64_t index_of(const struct shlo_tensor *tensor, int64_t at)
 
 static void iota(struct shlo_tensor *out, int dim)
 {
-	int64_t index[SHLO_MAX_RANK] = { 0 }, at = 0;
+	size_t bytes = shlo_elements[out->type.element].bytes;
+	int64_t inner = 1, block;
 
 	if (!out->count)
 		return;
-	do
-		shlo_set(out, at++,
-			 shlo_convert(out->type.element, SHLO_I64, shlo_int(index[dim])));
-	while (shlo_next(out->type.rank, out->dims, index));
+	for (int i = dim + 1; i < out->type.rank; i++)
+		inner *= out->dims[i];
+	block = inner * out->dims[dim];
+	for (int64_t i = 0; i < out->dims[dim]; i++) {
+		shlo_set(out, i * inner, shlo_convert(out->type.element, SHLO_I64, shlo_int(i)));
+		for (int64_t k = 1; k < inner; k++)
+			shlo_move(out, i * inner + k, out, i * inner);
+	}
+	/* The outer dimensions repeat it. */
+	for (int64_t at = block; at < out->count; at += block)
+		memcpy((char *)out->data + (size_t)at * bytes, out->data, (size_t)block * bytes);
 }
 
 void shlo_eval_iota(struct shlo_call *call)

@@ -81,6 +81,38 @@ static uint64_t key_of(enum shlo_element element, struct shlo_num number, bool f
 	return falling ? ~key : key;
 }
 
+/* The least entries of those that were added, in rising order; of equal ones, the first. */
+struct best {
+	struct entry *entries, *room; /* for 2 * @most entries each */
+	int64_t most, count;
+	bool is_limited;
+	uint64_t limit; /* if @is_limited: this key and larger ones are too many */
+};
+
+/* Adds an entry. Once there are twice as many as wanted, the better half of them stays. */
+static void best_add(struct best *best, uint64_t key, int64_t position)
+{
+	struct entry *sorted;
+
+	if (best->is_limited && key >= best->limit)
+		return;
+	best->entries[best->count++] = (struct entry){ key, position };
+	if (best->count < 2 * best->most)
+		return;
+	sorted = sort_entries(best->entries, best->room, best->count);
+	best->room = sorted == best->entries ? best->room : best->entries;
+	best->entries = sorted;
+	best->count = best->most;
+	best->is_limited = true;
+	best->limit = sorted[best->most - 1].key;
+}
+
+/* Returns the entries, sorted. */
+static struct entry *best_end(const struct best *best)
+{
+	return sort_entries(best->entries, best->room, best->count);
+}
+
 /* ---- the keys of a region */
 
 /* Registers of one key, for the first and the second element that the region compares. */
@@ -238,6 +270,7 @@ struct vector {
 	struct shlo_applier *applier;
 	const struct sort_keys *keys; /* NULL: the region is called for each comparison */
 	int64_t length, first, step;  /* index of the first element, and the stride */
+	int64_t wanted;		      /* only the first ones of the result are read, at least 1 */
 	int64_t *order, *room;	      /* @length numbers each */
 	struct entry *entries;	      /* 2 * @length entries */
 	uint64_t *numbers;	      /* @length keys for each of sort_keys.keys */
@@ -305,6 +338,21 @@ static bool set_keys(const struct vector *vector, int64_t position)
 	return true;
 }
 
+/* Puts the wanted elements in the order of the only key. */
+static void select_by_key(const struct vector *vector)
+{
+	struct best best = { .entries = vector->entries,
+			     .room = vector->entries + 2 * vector->wanted,
+			     .most = vector->wanted };
+	const struct entry *entries;
+
+	for (int64_t i = 0; i < vector->length; i++)
+		best_add(&best, vector->numbers[i], i);
+	entries = best_end(&best);
+	for (int64_t i = 0; i < vector->wanted; i++)
+		vector->order[i] = entries[i].position;
+}
+
 /* Sorts by the last key first: each sort keeps the order of those before it. */
 static bool sort_by_keys(const struct vector *vector)
 {
@@ -315,6 +363,10 @@ static bool sort_by_keys(const struct vector *vector)
 		if (!set_keys(vector, i))
 			return false;
 		entries[i].position = i;
+	}
+	if (vector->keys->count == 1 && 2 * vector->wanted <= length) {
+		select_by_key(vector);
+		return true;
 	}
 	for (size_t key = vector->keys->count; key-- > 0;) {
 		struct entry *room = entries == vector->entries ? entries + length :
@@ -338,7 +390,7 @@ static void sort_vector(const struct vector *vector)
 		merge_sort(vector, 0, vector->length);
 	}
 	for (size_t k = 0; k < vector->call->op->operand_count; k++)
-		for (int64_t i = 0; i < vector->length; i++)
+		for (int64_t i = 0; i < vector->wanted; i++)
 			shlo_move(vector->call->out[k], vector->first + i * vector->step,
 				  vector->call->in[k],
 				  vector->first + vector->order[i] * vector->step);
@@ -378,6 +430,7 @@ void shlo_eval_sort(struct shlo_call *call)
 	vector.entries = (struct entry *)(vector.room + length);
 	vector.numbers = (uint64_t *)(vector.entries + 2 * length);
 	vector.length = length;
+	vector.wanted = call->op->wanted && call->op->wanted < length ? call->op->wanted : length;
 	vector.step = inner;
 	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
 	vector.applier = &applier;
@@ -391,38 +444,6 @@ void shlo_eval_sort(struct shlo_call *call)
 
 /* ---- top_k */
 
-/*
- * Returns the k entries with the least keys of a vector of @length elements from index @first, in
- * rising order, and among equal ones the first; @entries has room for 4 * k. Once there are 2 * k
- * entries, the better half of them stays.
- */
-static struct entry *least_of(const struct shlo_tensor *x, int64_t first, int64_t length, int64_t k,
-			      bool falling, struct entry *entries)
-{
-	struct entry *room = entries + 2 * k;
-	bool is_limited = false;
-	uint64_t limit = 0;
-	int64_t count = 0;
-
-	for (int64_t i = 0; i < length; i++) {
-		uint64_t key = key_of(x->type.element, shlo_get(x, first + i), falling);
-
-		if (is_limited && key >= limit)
-			continue;
-		entries[count++] = (struct entry){ key, i };
-		if (count == 2 * k) {
-			struct entry *sorted = sort_entries(entries, room, count);
-
-			room = sorted == entries ? room : entries;
-			entries = sorted;
-			count = k;
-			is_limited = true;
-			limit = entries[k - 1].key;
-		}
-	}
-	return sort_entries(entries, room, count);
-}
-
 void shlo_eval_top_k(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];
@@ -434,12 +455,17 @@ void shlo_eval_top_k(struct shlo_call *call)
 		return;
 	memory = memory_for(call->run, 4 * k * (int64_t)(sizeof(struct entry) / sizeof(int64_t)));
 	for (int64_t vector = 0; vector < x->count / length; vector++) {
-		const struct entry *best =
-			least_of(x, vector * length, length, k, falling, memory->data);
+		struct entry *entries = memory->data;
+		struct best best = { .entries = entries, .room = entries + 2 * k, .most = k };
 
+		for (int64_t i = 0; i < length; i++)
+			best_add(&best,
+				 key_of(x->type.element, shlo_get(x, vector * length + i), falling),
+				 i);
+		entries = best_end(&best);
 		for (int64_t i = 0; i < k; i++) {
-			shlo_move(values, vector * k + i, x, vector * length + best[i].position);
-			shlo_set(indices, vector * k + i, shlo_int(best[i].position));
+			shlo_move(values, vector * k + i, x, vector * length + entries[i].position);
+			shlo_set(indices, vector * k + i, shlo_int(entries[i].position));
 		}
 	}
 	shlo_tensor_put(memory);

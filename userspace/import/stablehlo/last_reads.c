@@ -2,8 +2,11 @@
 /*
  * Finds the last operation that reads each value. The operand's bit in op->last is set there: a
  * kernel may write its result into the memory of such an operand. The operation's list op->dead has
- * the values that a run frees behind it.
+ * the values that a run frees behind it. op->wanted of a sort becomes the number of elements that
+ * its readers read.
  */
+#include <string.h>
+
 #include "module.h"
 
 struct finder {
@@ -48,6 +51,24 @@ static void set_dead(struct finder *f, struct shlo_op *op, size_t own, size_t fr
 	f->ended_count = kept;
 }
 
+/* Adds what an operation reads of a value to what is read of the sort that makes the value. */
+static void note_wanted(const struct shlo_op *op, const struct shlo_value *value)
+{
+	int64_t limit[SHLO_MAX_RANK];
+	int64_t dim, wanted = INT64_MAX;
+	struct shlo_op *sort = value->op;
+
+	if (!sort || strcmp(sort->name, "stablehlo.sort"))
+		return;
+	dim = shlo_attr_int(sort, "dimension", -1);
+	dim += dim < 0 ? value->type->rank : 0;
+	if (!strcmp(op->name, "stablehlo.slice")) {
+		shlo_ints_of(shlo_attr_find(&op->attrs, "limit_indices"), limit, SHLO_MAX_RANK);
+		wanted = limit[dim];
+	}
+	sort->wanted = wanted > sort->wanted ? wanted : sort->wanted;
+}
+
 static void find(struct finder *f, const struct shlo_block *block)
 {
 	size_t own = ++f->blocks;
@@ -69,8 +90,10 @@ static void find(struct finder *f, const struct shlo_block *block)
 			if (f->home[op->operands[k]->slot] == own &&
 			    !f->read[op->operands[k]->slot])
 				op->last |= UINT64_C(1) << k;
-		for (size_t k = 0; k < op->operand_count; k++)
+		for (size_t k = 0; k < op->operand_count; k++) {
 			note_read(f, op->operands[k]);
+			note_wanted(op, op->operands[k]);
+		}
 		for (size_t k = 0; k < op->result_count; k++)
 			note_read(f, op->results[k]);
 		set_dead(f, op, own, from);

@@ -147,6 +147,8 @@ struct shlo_op {
 	/* values of the block that nothing reads after this operation, some of its results included */
 	struct shlo_value **dead;
 	size_t dead_count;
+	/* of a sort: its readers only read so many elements of each vector, the first; 0: not known */
+	int64_t wanted;
 	const struct shlo_chain *chain; /* the chain that runs the operation (chain.h), or NULL */
 };
 
