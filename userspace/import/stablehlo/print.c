@@ -118,6 +118,34 @@ static bool is_left_out(struct printer *p, const struct shlo_op *op)
 	return true;
 }
 
+/* Whether an attribute names a mesh of the file. */
+static bool names_mesh(const struct shlo_attr *groups)
+{
+	const struct shlo_attr *mesh =
+		groups && groups->kind == SHLO_ATTR_DICT ? shlo_attr_find(groups, "mesh") : NULL;
+
+	return mesh && mesh->kind == SHLO_ATTR_SYMBOL;
+}
+
+/*
+ * Adds the attributes of an operation. Groups along axes of a mesh of the file, which the text does
+ * not define, become their table of ids.
+ */
+static void add_attrs(struct printer *p, const struct shlo_op *op)
+{
+	struct shlo_attr attrs = op->attrs;
+	const struct shlo_attr **items;
+
+	if (op->groups && names_mesh(shlo_attr_find(&attrs, "replica_groups"))) {
+		items = shlo_arena_alloc(p->text.arena, attrs.count, sizeof(*items));
+		for (size_t i = 0; i < attrs.count; i++)
+			items[i] = strcmp(attrs.names[i], "replica_groups") ? attrs.items[i] :
+									      op->groups;
+		attrs.items = items;
+	}
+	shlo_text_add_attrs(&p->text, " ", op->name, &attrs);
+}
+
 static void add_op(struct printer *p, const struct shlo_op *op)
 {
 	/*
@@ -160,7 +188,7 @@ static void add_op(struct printer *p, const struct shlo_op *op)
 		add_ops(p, block);
 		shlo_text_add(&p->text, i + 1 < op->region_count ? "}" : "})");
 	}
-	shlo_text_add_attrs(&p->text, " ", op->name, &op->attrs);
+	add_attrs(p, op);
 	shlo_text_add(&p->text, " : ");
 	add_types(p, op->operand_count, op->operands);
 	shlo_text_add(&p->text, " -> ");
