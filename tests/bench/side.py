@@ -51,7 +51,8 @@ def difference(paths):
     for a, b in pairs:
         if a.shape != b.shape:
             return None
-        a, b = a.astype(np.float64), b.astype(np.float64)
+        kind = np.complex128 if np.iscomplexobj(b) else np.float64
+        a, b = a.astype(kind), b.astype(kind)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if not same.all():
             finite = np.abs(b[np.isfinite(b)])
