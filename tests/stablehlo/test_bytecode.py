@@ -55,6 +55,24 @@ def text_of(text):
 
 
 class Bytecode(unittest.TestCase):
+    def test_groups(self):
+        """Tests that groups along axes of a mesh are ids in a text, which does not define the mesh.
+        """
+        text = text_of("""
+            sdy.mesh @grid = <["x"=2, "y"=2]>
+            func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+              %b = "stablehlo.all_reduce"(%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+                  replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @grid, axes =
+                  [#stablehlo.axis_ref<name = "y">]>, use_global_device_ids}> ({
+              ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+                %s = stablehlo.add %x, %y : tensor<f32>
+                stablehlo.return %s : tensor<f32>
+              }) : (tensor<4xf32>) -> tensor<4xf32>
+              return %b : tensor<4xf32>
+            }""")
+        self.assertIn("replica_groups = dense<[[0, 1], [2, 3]]>", text)
+        self.assertNotIn("grid", text)
+
     def test_runs(self):
         """Tests that programs in every version of the format compute the right results."""
         for version in range(writer.NEWEST + 1):

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -744,34 +743,6 @@ static void test_device_text(void **state)
 			 0);
 }
 
-/* Tests that groups along axes of a mesh are ids in a text, which does not define the mesh. */
-static void test_text_of_groups(void **state)
-{
-	static const char text[] = MESH
-		"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
-		"  %b = \"stablehlo.all_reduce\"(%a) <{channel_handle =\n"
-		"      #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups =\n"
-		"      #stablehlo.replica_group_mesh_axes<mesh = @grid,\n"
-		"      axes = [#stablehlo.axis_ref<name = \"y\">]>, use_global_device_ids}> ({\n"
-		"  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
-		"    %s = stablehlo.add %x, %y : tensor<f32>\n"
-		"    stablehlo.return %s : tensor<f32>\n"
-		"  }) : (tensor<4xf32>) -> tensor<4xf32>\n"
-		"  return %b : tensor<4xf32>\n}\n";
-	WNNStablehloProgram program = load(text, 4);
-	WNNStringView view = { 0 };
-	char *copy;
-
-	(void)state;
-	works(wnnStablehloProgramGetText(program, &view));
-	copy = strndup(view.data, view.length);
-	assert_non_null(copy);
-	assert_non_null(strstr(copy, "replica_groups = dense<[[0, 1], [2, 3]]>"));
-	assert_null(strstr(copy, "grid"));
-	free(copy);
-	wnnStablehloProgramRelease(program);
-}
-
 static void test_donations(void **state)
 {
 	static const char text[] =
@@ -809,7 +780,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_donations),
 		cmocka_unit_test(test_other_results),  cmocka_unit_test(test_addends),
 		cmocka_unit_test(test_callbacks),      cmocka_unit_test(test_device_text),
-		cmocka_unit_test(test_text_of_groups), cmocka_unit_test(test_order_of_calls),
+		cmocka_unit_test(test_order_of_calls),
 	};
 	int failed;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the fast layer with the reference on random functions of one and of two operands: with
- * NaN and infinities, integers that wrap, divisions by 0, and broadcast operands.
+ * Compares the fast layer with the reference on random functions of one and of two operands, and on
+ * reductions of integers: with NaN and infinities, integers that wrap, divisions by 0, and
+ * broadcast operands.
  */
 #include "exact.h"
 
@@ -166,6 +167,33 @@ static bool binary_integers_round(void)
 	return rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 0);
 }
 
+/* A reduction over neighbouring axes, any of them, or none. */
+static bool reduction_round(void)
+{
+	static const enum ir_reduce kinds[] = {
+		IR_REDUCE_SUM, IR_REDUCE_MAX,  IR_REDUCE_MIN,
+		IR_REDUCE_L1,  IR_REDUCE_PROD, IR_REDUCE_SUM_SQUARE
+	};
+	enum ir_dtype dtype = types[random_below(TYPES)];
+	union ir_attrs attrs = { .reduce.kind = kinds[random_below(6)] };
+	int64_t dims[8], kept[8];
+	uint32_t rank = random_dims(dims), first = between(0, rank), end = between(first, rank);
+	uint32_t count = 0;
+	struct ir_type type;
+	struct rig rig;
+
+	for (uint32_t i = 0; i < rank; i++) {
+		if (i >= first && i < end)
+			attrs.reduce.axes |= 1u << i;
+		else
+			kept[count++] = dims[i];
+	}
+	type = ir_type_make(dtype, count, kept);
+	rig_init(&rig);
+	add_values(&rig, dtype, rank, dims, 0);
+	return rig_compare(&rig, IR_OP_REDUCE, &attrs, 1, &type, 0);
+}
+
 static bool says_round(void)
 {
 	union ir_attrs attrs = { .unary.kind = random_below(2) ? IR_IS_NAN : IR_IS_INFINITE };
@@ -299,6 +327,7 @@ FAMILY(unary)
 FAMILY(binary)
 FAMILY(unary_integers)
 FAMILY(binary_integers)
+FAMILY(reduction)
 FAMILY(says)
 
 static void test_all_seen(void **state)
@@ -312,9 +341,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unary),	       cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_unary_integers), cmocka_unit_test(test_binary_integers),
-		cmocka_unit_test(test_says),	       cmocka_unit_test(test_odd_numbers),
-		cmocka_unit_test(test_bits),	       cmocka_unit_test(test_shifts),
-		cmocka_unit_test(test_remainders),     cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_reduction),      cmocka_unit_test(test_says),
+		cmocka_unit_test(test_odd_numbers),    cmocka_unit_test(test_bits),
+		cmocka_unit_test(test_shifts),	       cmocka_unit_test(test_remainders),
+		cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

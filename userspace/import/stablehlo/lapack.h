@@ -14,7 +14,7 @@ struct shlo_solve {
 	 */
 	bool left, lower, unit;
 	bool is_complex; /* both matrices are of complex<double>, else of double */
-	char transpose; /* op(a) is N: a, T: a transposed, C: the adjoint of a */
+	char transpose;	 /* op(a) is N: a, T: a transposed, C: the adjoint of a */
 };
 
 /* Loads the library. Returns NULL, or the reason why the functions below cannot be called. */
@@ -25,8 +25,8 @@ const char *shlo_lapack_problem(void);
  */
 bool shlo_cholesky(bool is_complex, bool lower, int n, void *a);
 /* Solves the system with a of size n and b of size rows x columns; x replaces b. */
-void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
-			   const void *a, int n, void *b);
+void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns, const void *a,
+			   int n, void *b);
 
 /*
  * A matrix and its factors, in column-major order. Functions overwrite the matrix and set @outputs,
