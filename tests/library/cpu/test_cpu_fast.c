@@ -452,7 +452,8 @@ static bool reduce_round(void)
 			y[n++] = dims[i];
 	}
 	rig_init(&rig);
-	if (attrs.reduce.kind == IR_REDUCE_MAX && random_below(2)) {
+	if (random_below(2)) {
+		attrs.reduce.kind = IR_REDUCE_MAX;
 		rig_add(&rig, IR_U8, rank, dims);
 		return compare_moved(&rig, IR_OP_REDUCE, &attrs, IR_U8, n, y);
 	}
