@@ -81,8 +81,8 @@ void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const s
 	rig_exit(rig);
 }
 
-void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
-		 int64_t n, const int64_t *ints, const double *reals)
+void expect_vector(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
+		   int64_t n, const int64_t *ints, const double *reals)
 {
 	struct ir_type type = ir_type_make(dtype, 1, &n);
 

@@ -35,7 +35,7 @@ void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *re
  */
 void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const struct ir_type *type,
 	    const int64_t *ints, const double *reals);
-void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
-		 int64_t n, const int64_t *ints, const double *reals);
+void expect_vector(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
+		   int64_t n, const int64_t *ints, const double *reals);
 
 #endif

@@ -238,7 +238,7 @@ void check_exp_sum(void)
 
 /* --- softmax --- */
 
-static void check_softmax_line(const double *e, int64_t n, const float *y)
+static void check_softmax_vector(const double *e, int64_t n, const float *y)
 {
 	double sum = 0;
 
@@ -273,7 +273,7 @@ void check_softmax(void)
 	}
 	simd->softmax(in_place ? x.data : y.data, x.data, lines, n);
 	for (int64_t line = 0; line < lines; line++)
-		check_softmax_line(e[line], n, (in_place ? x : y).data + line * n);
+		check_softmax_vector(e[line], n, (in_place ? x : y).data + line * n);
 	/* A NaN makes all of its line NaN, wherever it is. */
 	for (int64_t i = 0; i < lines * n; i++)
 		x.data[i] = y.data[i] = (float)i;

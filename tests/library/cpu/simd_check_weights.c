@@ -75,7 +75,7 @@ void check_weigh(void)
 {
 	int vecs = (int)between(1, 2);
 	struct panel p = make_panel(vecs);
-	int64_t lines = between(1, CPU_WEIGHED_LINES), lda = p.w.depth + random_below(5);
+	int64_t lines = between(1, CPU_WEIGHED_ROWS), lda = p.w.depth + random_below(5);
 	int64_t ldy = p.columns + random_below(5);
 	struct guard a = floats((lines - 1) * lda + p.w.depth), bias = floats(p.columns);
 	struct guard y = floats((lines - 1) * ldy + p.columns);

@@ -24,7 +24,7 @@ static void check_binary(enum ir_binary kind, enum ir_dtype dtype, int64_t n, co
 	rig_init(&rig);
 	add_ints(&rig, dtype, n, a);
 	add_ints(&rig, dtype, n, b);
-	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
+	expect_vector(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
 }
 
 static void test_integer_division(void **state)
@@ -81,8 +81,8 @@ static void test_smallest_integer(void **state)
 
 			rig_init(&rig);
 			add_ints(&rig, signed_types[t], 2, INTS(min, 1));
-			expect_line(&rig, IR_OP_UNARY, &attrs, signed_types[t], 2,
-				    INTS(min, k ? -1 : 1), NULL);
+			expect_vector(&rig, IR_OP_UNARY, &attrs, signed_types[t], 2,
+				      INTS(min, k ? -1 : 1), NULL);
 		}
 }
 
@@ -101,7 +101,7 @@ static void check_gather(enum ir_dtype index, int64_t n, const int64_t *indices,
 		rig_init(&rig);
 		add_ints(&rig, IR_I8, 3, INTS(10, 20, 30));
 		add_shape(&rig, index, kind == IR_GATHER_ND ? 2 : 1, dims, indices, NULL);
-		expect_line(&rig, IR_OP_GATHER, &attrs, IR_I8, n, expected, NULL);
+		expect_vector(&rig, IR_OP_GATHER, &attrs, IR_I8, n, expected, NULL);
 	}
 }
 
@@ -130,7 +130,7 @@ static void test_scatter_duplicates(void **state)
 		add_shape(&rig, IR_I32, kind == IR_GATHER_ND ? 2 : 1, dims,
 			  INTS(1, 1, -3, 99, -99, 3), NULL);
 		add_ints(&rig, IR_U8, 6, INTS(10, 20, 30, 40, 50, 60));
-		expect_line(&rig, IR_OP_SCATTER, &attrs, IR_U8, 4, INTS(50, 30, 3, 60), NULL);
+		expect_vector(&rig, IR_OP_SCATTER, &attrs, IR_U8, 4, INTS(50, 30, 3, 60), NULL);
 	}
 }
 
@@ -144,7 +144,7 @@ static void check_unary(int kind, float alpha, float beta, double x, double expe
 	for (int dtype = IR_F32; dtype <= IR_F16; dtype++) {
 		rig_init(&rig);
 		add_reals(&rig, (enum ir_dtype)dtype, 1, &x);
-		expect_line(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
+		expect_vector(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
 	}
 }
 
@@ -183,7 +183,7 @@ static void check_real_binary(enum ir_binary kind, double a, double b, double ex
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 1, &a);
 	add_reals(&rig, IR_F32, 1, &b);
-	expect_line(&rig, IR_OP_BINARY, &attrs, IR_F32, 1, NULL, &expected);
+	expect_vector(&rig, IR_OP_BINARY, &attrs, IR_F32, 1, NULL, &expected);
 }
 
 static void test_binary_of_no_number(void **state)
@@ -216,8 +216,8 @@ static void test_comparison_with_nan(void **state)
 		rig_init(&rig);
 		add_reals(&rig, IR_F32, 3, REALS(NAN, 1, NAN));
 		add_reals(&rig, IR_F32, 3, REALS(1, NAN, NAN));
-		expect_line(&rig, IR_OP_COMPARE, &attrs, IR_U8, 3, INTS(unequal, unequal, unequal),
-			    NULL);
+		expect_vector(&rig, IR_OP_COMPARE, &attrs, IR_U8, 3,
+			      INTS(unequal, unequal, unequal), NULL);
 	}
 }
 
@@ -231,7 +231,7 @@ static void test_where_selects(void **state)
 	add_ints(&rig, IR_U8, 4, INTS(1, 0, 255, 0));
 	add_reals(&rig, IR_F32, 4, REALS(1, INFINITY, NAN, NAN));
 	add_reals(&rig, IR_F32, 4, REALS(INFINITY, 2, 3, -0.0));
-	expect_line(&rig, IR_OP_WHERE, NULL, IR_F32, 4, NULL, REALS(1, 2, NAN, -0.0));
+	expect_vector(&rig, IR_OP_WHERE, NULL, IR_F32, 4, NULL, REALS(1, 2, NAN, -0.0));
 }
 
 static void check_cast(enum ir_dtype from, enum ir_dtype to, int64_t n, const double *reals,
@@ -241,7 +241,7 @@ static void check_cast(enum ir_dtype from, enum ir_dtype to, int64_t n, const do
 
 	rig_init(&rig);
 	add_shape(&rig, from, 1, &n, ints, reals);
-	expect_line(&rig, IR_OP_CAST, NULL, to, n, expected, NULL);
+	expect_vector(&rig, IR_OP_CAST, NULL, to, n, expected, NULL);
 }
 
 static void test_casts_out_of_range(void **state)
@@ -261,7 +261,7 @@ static void test_casts_out_of_range(void **state)
 	check_cast(IR_I32, IR_U8, 3, NULL, INTS(-1, 256, 300), INTS(255, 0, 44));
 	rig_init(&rig);
 	add_ints(&rig, IR_I32, 3, INTS(65519, 65520, -1000000));
-	expect_line(&rig, IR_OP_CAST, NULL, IR_F16, 3, NULL, REALS(65504, INFINITY, -INFINITY));
+	expect_vector(&rig, IR_OP_CAST, NULL, IR_F16, 3, NULL, REALS(65504, INFINITY, -INFINITY));
 }
 
 /* --- Quantisation ----------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void check_quantize(enum ir_dtype dtype, int64_t zero, int64_t n, const d
 		add_reals(&rig, (enum ir_dtype)real, n, x);
 		add_reals(&rig, (enum ir_dtype)real, 1, REALS(0.5));
 		add_ints(&rig, dtype, 1, &zero);
-		expect_line(&rig, IR_OP_QUANTIZE, NULL, dtype, n, expected, NULL);
+		expect_vector(&rig, IR_OP_QUANTIZE, NULL, dtype, n, expected, NULL);
 	}
 }
 
@@ -309,8 +309,8 @@ static void test_four_bits(void **state)
 		rig_add_data(&rig, is_signed ? IR_I4 : IR_U4, 1, &n, packed);
 		add_reals(&rig, IR_F32, 1, REALS(2));
 		add_ints(&rig, is_signed ? IR_I4 : IR_U4, 1, INTS(1));
-		expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, n, NULL,
-			    is_signed ? REALS(-4, -18, -2, 12, 8) : REALS(28, 14, -2, 12, 8));
+		expect_vector(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, n, NULL,
+			      is_signed ? REALS(-4, -18, -2, 12, 8) : REALS(28, 14, -2, 12, 8));
 	}
 }
 
@@ -324,12 +324,12 @@ static void test_dequantize_extremes(void **state)
 	add_ints(&rig, IR_U32, 2, INTS(UINT32_MAX, 0));
 	add_reals(&rig, IR_F32, 1, REALS(1));
 	add_ints(&rig, IR_U32, 1, INTS(UINT32_MAX - 3));
-	expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, 2, NULL, REALS(3, -4294967292.0));
+	expect_vector(&rig, IR_OP_DEQUANTIZE, NULL, IR_F32, 2, NULL, REALS(3, -4294967292.0));
 	rig_init(&rig);
 	add_ints(&rig, IR_I32, 2, INTS(INT32_MIN, INT32_MAX));
 	add_reals(&rig, IR_F16, 1, REALS(1));
 	add_ints(&rig, IR_I32, 1, INTS(INT32_MAX));
-	expect_line(&rig, IR_OP_DEQUANTIZE, NULL, IR_F16, 2, NULL, REALS(-INFINITY, 0));
+	expect_vector(&rig, IR_OP_DEQUANTIZE, NULL, IR_F16, 2, NULL, REALS(-INFINITY, 0));
 }
 
 /* --- Empty sets, scalars ---------------------------------------------------------------------- */
@@ -396,12 +396,12 @@ static void test_rotary(void **state)
 	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
 	add_reals(&rig, IR_F32, 4, REALS(10, 20, 30, 40));
 	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
-	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(7, 32, 93, 168));
+	expect_vector(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(7, 32, 93, 168));
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 4, REALS(1, 2, 3, 4));
 	add_reals(&rig, IR_F32, 2, REALS(10, 20));
 	add_shape(&rig, IR_F32, 0, NULL, NULL, REALS(2));
-	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(4, 32, 32, 84));
+	expect_vector(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(4, 32, 32, 84));
 }
 
 /* Tests a normalisation without axes: x - mean is 0, so that the result is the bias. */
@@ -530,7 +530,7 @@ static void test_huge_dilations(void **state)
 	}
 }
 
-#define MAX_LINE 9
+#define MAX_VECTOR 9
 
 /*
  * Checks a convolution of one row: to one channel (depthwise) or to two equal ones (dense), in both
@@ -546,7 +546,7 @@ static void check_conv(union ir_attrs *attrs, int64_t size, const double *x, int
 		int64_t out[4] = { 1, nhwc ? 1 : channels, nhwc ? size : 1,
 				   nhwc ? channels : size };
 		struct ir_type type = ir_type_make(IR_F32, 4, out);
-		double filters[2 * MAX_LINE], results[2 * MAX_LINE];
+		double filters[2 * MAX_VECTOR], results[2 * MAX_VECTOR];
 		struct rig rig;
 
 		for (int64_t i = 0; i < channels * window; i++)

@@ -254,13 +254,13 @@ static void check(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int
 	rig_init(&rig);
 	add_ints(&rig, dtype, n, a);
 	add_ints(&rig, dtype, n, b);
-	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
+	expect_vector(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
 	/* Checks each pair of numbers alone, too. */
 	for (int64_t i = 0; i < n; i++) {
 		rig_init(&rig);
 		add_ints(&rig, dtype, 1, a + i);
 		add_ints(&rig, dtype, 1, b + i);
-		expect_line(&rig, IR_OP_BINARY, &attrs, dtype, 1, expected + i, NULL);
+		expect_vector(&rig, IR_OP_BINARY, &attrs, dtype, 1, expected + i, NULL);
 	}
 }
 

@@ -23,7 +23,7 @@ static void check_binary(enum ir_op op, enum ir_binary kind, enum ir_dtype dtype
 	rig_init(&rig);
 	add_ints(&rig, dtype, 1, &a);
 	add_ints(&rig, dtype, 1, &b);
-	expect_line(&rig, op, &attrs, op == IR_OP_COMPARE ? IR_U8 : dtype, 1, &expected, NULL);
+	expect_vector(&rig, op, &attrs, op == IR_OP_COMPARE ? IR_U8 : dtype, 1, &expected, NULL);
 }
 
 /* --- float16 ---------------------------------------------------------------------------------- */
@@ -78,11 +78,11 @@ static void test_cast_to_float16(void **state)
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 8,
 		  REALS(0x1p-24, 0x1p-25, 0x1.8p-25, -0x1p-26, 65519, 65520, 2049, 2051));
-	expect_line(&rig, IR_OP_CAST, NULL, IR_F16, 8, NULL,
-		    REALS(0x1p-24, 0, 0x1p-24, -0.0, 65504, INFINITY, 2048, 2052));
+	expect_vector(&rig, IR_OP_CAST, NULL, IR_F16, 8, NULL,
+		      REALS(0x1p-24, 0, 0x1p-24, -0.0, 65504, INFINITY, 2048, 2052));
 	rig_init(&rig);
 	add_reals(&rig, IR_F16, 3, REALS(0x1p-24, -0x1.ff8p-15, NAN));
-	expect_line(&rig, IR_OP_CAST, NULL, IR_F32, 3, NULL, REALS(0x1p-24, -0x1.ff8p-15, NAN));
+	expect_vector(&rig, IR_OP_CAST, NULL, IR_F32, 3, NULL, REALS(0x1p-24, -0x1.ff8p-15, NAN));
 }
 
 /* --- 64-bit integers -------------------------------------------------------------------------- */
@@ -111,8 +111,8 @@ static void check_cast(enum ir_dtype from, enum ir_dtype to, int64_t x, int64_t 
 
 	rig_init(&rig);
 	add_ints(&rig, from, 1, &x);
-	expect_line(&rig, IR_OP_CAST, NULL, to, 1, to_float ? NULL : &bits,
-		    to_float ? &real : NULL);
+	expect_vector(&rig, IR_OP_CAST, NULL, to, 1, to_float ? NULL : &bits,
+		      to_float ? &real : NULL);
 }
 
 static void check_cast_from_float(enum ir_dtype to, double x, int64_t bits)
@@ -121,7 +121,7 @@ static void check_cast_from_float(enum ir_dtype to, double x, int64_t bits)
 
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 1, &x);
-	expect_line(&rig, IR_OP_CAST, NULL, to, 1, &bits, NULL);
+	expect_vector(&rig, IR_OP_CAST, NULL, to, 1, &bits, NULL);
 }
 
 static void test_wide_casts(void **state)
@@ -186,13 +186,13 @@ static void test_wide_cumulative_sum(void **state)
 	(void)state;
 	rig_init(&rig);
 	add_ints(&rig, IR_I64, 4, INTS(INT64_MAX, BIG, 1, BIG));
-	expect_line(&rig, IR_OP_CUMSUM, &attrs, IR_I64, 4,
-		    INTS((int64_t)((uint64_t)INT64_MAX + 2 * BIG + 1), 2 * BIG + 1, BIG + 1, BIG),
-		    NULL);
+	expect_vector(&rig, IR_OP_CUMSUM, &attrs, IR_I64, 4,
+		      INTS((int64_t)((uint64_t)INT64_MAX + 2 * BIG + 1), 2 * BIG + 1, BIG + 1, BIG),
+		      NULL);
 	attrs.cumsum.exclusive = true;
 	rig_init(&rig);
 	add_ints(&rig, IR_U64, 3, INTS(-1, 5, -1));
-	expect_line(&rig, IR_OP_CUMSUM, &attrs, IR_U64, 3, INTS(4, -1, 0), NULL);
+	expect_vector(&rig, IR_OP_CUMSUM, &attrs, IR_U64, 3, INTS(4, -1, 0), NULL);
 }
 
 /* --- NaN, infinities -------------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ static void check_softmax(const double *x, const double *y)
 
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 3, x);
-	expect_line(&rig, IR_OP_SOFTMAX, &attrs, IR_F32, 3, NULL, y);
+	expect_vector(&rig, IR_OP_SOFTMAX, &attrs, IR_F32, 3, NULL, y);
 }
 
 static void test_softmax(void **state)
@@ -316,7 +316,7 @@ static void check_form(bool log, bool guarded, bool nan_to_zero, const double *x
 
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 3, x);
-	expect_line(&rig, IR_OP_SOFTMAX, &attrs, IR_F32, 3, NULL, y);
+	expect_vector(&rig, IR_OP_SOFTMAX, &attrs, IR_F32, 3, NULL, y);
 }
 
 static void test_softmax_forms(void **state)
@@ -454,7 +454,7 @@ static void check_unary(int kind, float alpha, float beta, double x, double expe
 	for (int dtype = IR_F32; dtype <= IR_F16; dtype++) {
 		rig_init(&rig);
 		add_reals(&rig, (enum ir_dtype)dtype, 1, &x);
-		expect_line(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
+		expect_vector(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
 	}
 }
 

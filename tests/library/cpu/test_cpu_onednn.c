@@ -26,8 +26,8 @@ static long wanted = 400;
  * Returns the position of an element in the packed memory, as the description of oneDNN's format
  * defines it: computed digit by digit, from the innermost block outwards.
  */
-static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
-			const int64_t *index)
+static int64_t position_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
+			   const int64_t *index)
 {
 	const dnnl_dims_t *strides, *blocks, *dims;
 	int64_t rest[ONEDNN_MAX_RANK], place = 0, size = 1;
@@ -113,7 +113,7 @@ static void compare_form(const struct onednn *dnn, const_dnnl_memory_desc_t desc
 
 		for (int i = 0; i < form.rank; i++)
 			from += index[i] * strides[i];
-		memcpy(expected + (size_t)place_of(dnn, desc, index) * form.element,
+		memcpy(expected + (size_t)position_of(dnn, desc, index) * form.element,
 		       plain + (size_t)from * form.element, form.element);
 	} while (next(form.rank, form.size, index));
 	onednn_form_pack(&form, plain, strides, packed);

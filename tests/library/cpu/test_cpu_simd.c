@@ -636,7 +636,7 @@ static void check_fold(void)
 	}
 }
 
-static void check_fold_line(void)
+static void check_fold_row(void)
 {
 	for (int kind = CPU_FOLD_SUM; kind <= CPU_FOLD_MIN; kind++) {
 		enum cpu_fold fold = (enum cpu_fold)kind;
@@ -647,7 +647,7 @@ static void check_fold_line(void)
 		put_odd_values(&x, n);
 		for (int64_t i = 0; i < n; i++)
 			y[i] = before[i] = random_below(9) ? 0.01 * random_below(100) : NAN;
-		simd->fold_line(fold, y, x.data, n);
+		simd->fold_row(fold, y, x.data, n);
 		for (int64_t i = 0; i < n; i++) {
 			double e = folded(fold, before[i], (double)x.data[i], 0);
 
@@ -714,7 +714,7 @@ static const struct {
 	ENTRY(to_halves),     ENTRY(from_halves),
 	ENTRY(round_halves),  ENTRY(exp_sum),
 	ENTRY(softmax),	      ENTRY(softmax_columns),
-	ENTRY(fold),	      ENTRY(fold_line),
+	ENTRY(fold),	      ENTRY(fold_row),
 	ENTRY(normalize),     ENTRY(winograd_in),
 	ENTRY(winograd_out),  ENTRY(finish),
 	ENTRY(dots),	      ENTRY(channel_dots),

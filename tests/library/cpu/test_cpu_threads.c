@@ -269,7 +269,7 @@ static void look_where(void *argument, int64_t item, unsigned int worker)
  * The pool forbids a thread the caller's processor while it wakes the thread. Tests that the thread
  * may use every allowed processor again while it works, also when only one is allowed.
  */
-static void test_places(void **state)
+static void test_positions(void **state)
 {
 	cpu_set_t all, one;
 
@@ -424,7 +424,7 @@ int main(void)
 		cmocka_unit_test(test_threads_that_do_not_start),
 		cmocka_unit_test(test_short_lives),
 		cmocka_unit_test(test_patience),
-		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_positions),
 		cmocka_unit_test(test_number_of_threads),
 		cmocka_unit_test(test_one_processor),
 		cmocka_unit_test(test_onednn_starts_none),

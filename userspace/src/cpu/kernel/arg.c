@@ -41,7 +41,7 @@ static bool is_among(const float *x, int64_t n, float value)
 	return found;
 }
 
-static int64_t place_of(const float *x, int64_t n, float value, bool last)
+static int64_t index_of(const float *x, int64_t n, float value, bool last)
 {
 	int64_t blocks = (n + BLOCK - 1) / BLOCK;
 
@@ -70,7 +70,7 @@ static void float_vectors(void *argument, int64_t begin, int64_t end)
 		const float *x = (const float *)s->x + r * s->n;
 
 		cpu_store_int(s->result, s->y, r,
-			      place_of(x, s->n, (float)s->simd->fold(fold, x, s->n, 0),
+			      index_of(x, s->n, (float)s->simd->fold(fold, x, s->n, 0),
 				       s->attrs->last));
 	}
 }

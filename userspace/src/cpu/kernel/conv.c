@@ -208,7 +208,7 @@ static void depthwise_channels(void *argument, int64_t item, unsigned int worker
 				  c > first && d->planes.lines == d->lines.conv.out_h);
 }
 
-static void depthwise_line(void *argument, int64_t item, unsigned int worker)
+static void depthwise_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
 	const struct cpu_conv *g = &d->lines.conv;
@@ -287,7 +287,7 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 		       CPU_SLACK * sizeof(float));
 	d->per_item = ITEM_PIXELS / (g->out_h * g->out_w) + 1;
 	if (g->nhwc)
-		cpu_threads_run(d->cpu->workers, g->batch * g->out_h, depthwise_line, d);
+		cpu_threads_run(d->cpu->workers, g->batch * g->out_h, depthwise_row, d);
 	else
 		cpu_threads_run(d->cpu->workers,
 				(g->batch * g->out_c + d->per_item - 1) / d->per_item,

@@ -100,7 +100,7 @@ static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilatio
  * in the image.
  */
 struct cpu_inside {
-	int64_t line, lines_end, column, columns_end, first;
+	int64_t line, rows_end, column, columns_end, first;
 };
 
 /*

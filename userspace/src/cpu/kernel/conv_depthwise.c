@@ -22,8 +22,8 @@ bool cpu_depthwise_by_pixels(const struct cpu_simd *simd, const struct cpu_conv 
 	       g->out_c >= simd->lanes;
 }
 
-static const float *line_of(const struct cpu_depthwise *d, const struct cpu_image_rows *x,
-			    int64_t line)
+static const float *row_of(const struct cpu_depthwise *d, const struct cpu_image_rows *x,
+			   int64_t line)
 {
 	return x->first + line % x->count * d->conv.in_w * d->conv.in_c;
 }
@@ -44,7 +44,7 @@ static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_row
 				ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
 			bool in = ih >= 0 && ih < g->in_h && iw >= 0 && iw < g->in_w;
 
-			from[t] = in ? line_of(d, x, ih) + iw * g->in_c : d->zeros;
+			from[t] = in ? row_of(d, x, ih) + iw * g->in_c : d->zeros;
 		}
 		d->simd->lines(CPU_WINDOW_DOT, y + ow * g->out_c, g->out_c, from, d->filter, taps,
 			       d->bias);
@@ -72,7 +72,7 @@ static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_rows
 		int64_t iw = begin * a->strides[1] - a->padding[2];
 		bool in = ih >= 0 && ih < g->in_h;
 
-		p.x[r] = in ? line_of(d, x, ih) + iw * g->in_c : d->zeros;
+		p.x[r] = in ? row_of(d, x, ih) + iw * g->in_c : d->zeros;
 		p.step[r] = in ? g->in_c : 0;
 	}
 	d->simd->pixels_3x3(&p);

@@ -28,7 +28,7 @@ struct rows {
 	/* whether the windows of a block are copied one after the other, not transposed */
 	bool as_they_are;
 	char *scratch;
-	size_t a_bytes, places_bytes, worker_bytes;
+	size_t a_bytes, offsets_bytes, worker_bytes;
 };
 
 static int64_t panel_width(const struct cpu_simd *simd, const struct cpu_conv *g, int64_t panel)
@@ -51,7 +51,7 @@ size_t cpu_conv_rows_pack_bytes(const struct cpu_simd *simd, const struct cpu_co
  * Sets *i, *h and *w to the input channel, row and column of element k of a window. The order of
  * the elements is input channel, row, column (nchw), or row, column, input channel (nhwc).
  */
-static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_t *h, int64_t *w)
+static void window_position(const struct cpu_conv *g, int64_t k, int64_t *i, int64_t *h, int64_t *w)
 {
 	int64_t taps = g->kh * g->kw, t = g->nhwc ? k / g->in_per_group : k % taps;
 
@@ -88,7 +88,7 @@ static void pack_panel(const struct cpu_simd *simd, const struct cpu_conv *g, co
 		return;
 	}
 	for (int64_t k = 0; k < depth; k++, to += width) {
-		window_place(g, k, &i, &h, &w);
+		window_position(g, k, &i, &h, &w);
 		for (int64_t c = 0; c < n; c++)
 			to[c] = from[c * s[0] + i * s[1] + h * s[2] + w * s[3]];
 	}
@@ -338,7 +338,7 @@ static void finish_block(const struct rows *r, const struct block *b, int64_t ch
 		simd->transpose(y + channel * plane + b->first, plane, b->c, b->ldc, b->size, n);
 }
 
-static void find_places(const struct rows *r, const struct block *b)
+static void find_offsets(const struct rows *r, const struct block *b)
 {
 	const struct cpu_conv *g = &r->run->conv;
 
@@ -368,7 +368,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 		.first = item % r->blocks * r->block,
 		.a = (float *)scratch,
 		.place = (int64_t *)(scratch + r->a_bytes),
-		.c = (float *)(scratch + r->a_bytes + r->places_bytes),
+		.c = (float *)(scratch + r->a_bytes + r->offsets_bytes),
 		.column = column,
 		.ldc = r->per_share * 2 * simd->lanes,
 	};
@@ -381,7 +381,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 	end = end < r->panels ? end : r->panels;
 	b.size = pixels - b.first < r->block ? pixels - b.first : r->block;
 	b.panels = cpu_split(b.size, simd->rows);
-	find_places(r, &b);
+	find_offsets(r, &b);
 	for (int64_t k = 0; k < run->depth; k += DEPTH) {
 		int64_t depth = run->depth - k < DEPTH ? run->depth - k : DEPTH;
 
@@ -401,7 +401,7 @@ static void plan_tables(struct rows *r)
 	int64_t i, h, w;
 
 	for (int64_t k = 0; k < r->run->depth; k++) {
-		window_place(g, k, &i, &h, &w);
+		window_position(g, k, &i, &h, &w);
 		h = h * a->dilations[0] * r->in_w + w * a->dilations[1];
 		r->at[k] = g->nhwc ? h * g->in_c + i : i * r->in_h * r->in_w + h;
 	}
@@ -515,8 +515,8 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	r.as_they_are = g->nhwc && cpu_tuning(cpu)->max_direct;
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));
-	r.places_bytes = cpu_round_up((size_t)r.block * sizeof(int64_t));
-	r.worker_bytes = r.a_bytes + r.places_bytes +
+	r.offsets_bytes = cpu_round_up((size_t)r.block * sizeof(int64_t));
+	r.worker_bytes = r.a_bytes + r.offsets_bytes +
 			 cpu_round_up((size_t)(r.block * r.per_share * 2 * cpu->simd->lanes) *
 				      sizeof(float));
 	scratch = cpu_scratch(cpu, tables + bias + image + packed + cpu->threads * r.worker_bytes);

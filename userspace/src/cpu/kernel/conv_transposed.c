@@ -107,8 +107,8 @@ static int64_t divide_up(int64_t x, int64_t d)
 }
 
 /* Finds the input positions i, from *begin to *end - 1, with 0 <= i * stride + offset < n. */
-static void places_within(int64_t offset, int64_t stride, int64_t n, int64_t in, int64_t *begin,
-			  int64_t *end)
+static void positions_within(int64_t offset, int64_t stride, int64_t n, int64_t in, int64_t *begin,
+			     int64_t *end)
 {
 	*begin = divide_up(-offset, stride);
 	*end = divide_up(n - offset, stride);
@@ -125,7 +125,8 @@ static void find_input(const struct transposed *t, struct block *b)
 	int64_t reach = (g->kh - 1) * a->dilations[0], offset = -(int64_t)a->padding[0] - b->first;
 	int64_t end;
 
-	places_within(offset + reach, a->strides[0], b->lines + reach, g->in_h, &b->in_first, &end);
+	positions_within(offset + reach, a->strides[0], b->lines + reach, g->in_h, &b->in_first,
+			 &end);
 	b->in_rows = end - b->in_first;
 }
 
@@ -149,7 +150,7 @@ static void copy_input(const struct transposed *t, const struct block *b)
 	}
 }
 
-static void add_line(float *to, int64_t step, const float *from, int64_t n)
+static void add_row(float *to, int64_t step, const float *from, int64_t n)
 {
 	if (step == 1)
 		for (int64_t i = 0; i < n; i++)
@@ -171,13 +172,13 @@ static void add_tap(const struct transposed *t, const struct block *b, int64_t t
 	int64_t h = tap / g->kw * a->dilations[0] - a->padding[0] - b->first;
 	int64_t w = tap % g->kw * a->dilations[1] - a->padding[2];
 
-	places_within(w, step, g->out_w, g->in_w, &begin, &end);
+	positions_within(w, step, g->out_w, g->in_w, &begin, &end);
 	for (int64_t i = 0; i < b->in_rows && begin < end; i++) {
 		int64_t line = (b->in_first + i) * a->strides[0] + h;
 
 		if (line >= 0 && line < b->lines)
-			add_line(sums + line * g->out_w + begin * step + w, step,
-				 product + i * g->in_w + begin, end - begin);
+			add_row(sums + line * g->out_w + begin * step + w, step,
+				product + i * g->in_w + begin, end - begin);
 	}
 }
 

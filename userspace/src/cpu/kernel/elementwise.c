@@ -12,11 +12,11 @@
 /* Elements to which the activation is applied while they are in the first-level cache. */
 #define CHUNK 2048
 /*
- * With strides, MANY_LINES or more rows that are shorter than LINE take longer than copying the
+ * With strides, MANY_ROWS or more rows that are shorter than ROW take longer than copying the
  * operands first.
  */
-#define LINE	   64
-#define MANY_LINES 64
+#define ROW	  64
+#define MANY_ROWS 64
 
 /* y = function of x, element by element; x may be y. */
 static void apply(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *y,
@@ -59,7 +59,7 @@ static void map_range(void *argument, int64_t begin, int64_t end)
 	const struct cpu_walk *w = m->walk;
 
 	for (int64_t i = begin; i < end;) {
-		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
+		int64_t size = cpu_walk_row(w, i, end < i + CHUNK ? end : i + CHUNK);
 		const float *a = m->a + cpu_walk_at(w, 0, i);
 		float *y = m->y + (w->operands > RESULT ? cpu_walk_at(w, RESULT, i) : i);
 
@@ -140,8 +140,7 @@ static bool walks_well(const struct cpu_walk *w)
 	int64_t line = w->shape.dim[w->shape.rank - 1];
 
 	return cpu_walk_step(w, 0) <= 1 && cpu_walk_step(w, 1) <= 1 &&
-	       cpu_walk_step(w, RESULT) == 1 &&
-	       (line >= LINE || w->shape.count / line < MANY_LINES);
+	       cpu_walk_step(w, RESULT) == 1 && (line >= ROW || w->shape.count / line < MANY_ROWS);
 }
 
 static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,

@@ -50,7 +50,7 @@ struct line {
 	bool transposed;
 };
 
-static void line_range(void *argument, int64_t begin, int64_t end)
+static void row_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct line *l = argument;
 
@@ -62,12 +62,12 @@ static void line_range(void *argument, int64_t begin, int64_t end)
 				 end - begin);
 }
 
-static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs *attrs, int64_t n,
-			  int64_t k, const float *a, const float *b, int64_t ldb, float *c)
+static void multiply_row(struct cpu_context *cpu, const struct ir_matmul_attrs *attrs, int64_t n,
+			 int64_t k, const float *a, const float *b, int64_t ldb, float *c)
 {
 	struct line line = { cpu->simd, a, b, c, k, ldb, attrs->b_transpose };
 
-	cpu_parallel_ranges(cpu, n, k < 4096 ? 64 * (4096 / k + 1) : 64, line_range, &line);
+	cpu_parallel_ranges(cpu, n, k < 4096 ? 64 * (4096 / k + 1) : 64, row_range, &line);
 	for (int64_t j = 0; j < n && attrs->alpha != 1; j++)
 		c[j] *= attrs->alpha;
 }
@@ -94,7 +94,7 @@ int64_t cpu_matmul_repeats(const struct ir_node *node)
 	return repeats;
 }
 
-static bool is_line(const struct ir_node *node)
+static bool is_row(const struct ir_node *node)
 {
 	const struct ir_type *y = &node->results[0]->type;
 
@@ -310,7 +310,7 @@ int cpu_matmul(struct cpu_context *cpu, const struct ir_node *node, const void *
 		struct cpu_product p = product_of(&mm, batch);
 
 		if (m == 1) /* a matrix of one row has the same data as its transpose */
-			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
+			multiply_row(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
 			cpu_sgemm(cpu, &p);
 		finish(&mm, batch, &p);
@@ -327,7 +327,7 @@ const char *cpu_matmul_refuses(const struct cpu_ask *ask)
 
 const char *cpu_matmul_line_refuses(const struct cpu_ask *ask)
 {
-	return is_line(ask->node) ? cpu_matmul_refuses(ask) : "it has more than one row";
+	return is_row(ask->node) ? cpu_matmul_refuses(ask) : "it has more than one row";
 }
 
 const char *cpu_matmul_packed_refuses(const struct cpu_ask *ask)

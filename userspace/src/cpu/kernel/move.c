@@ -253,8 +253,8 @@ static void interleave_items(void *argument, int64_t begin, int64_t end)
  * Returns whether a transpose only swaps two runs of adjacent axes, after axes that stay. Sets
  * *rows and *columns to the number of elements of the first and the second run.
  */
-static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,
-			   int64_t *columns)
+static bool transposes_matrices(const struct ir_node *node, const struct cpu_shape *x,
+				int64_t *rows, int64_t *columns)
 {
 	const uint32_t *perm = node->attrs.transpose.perm;
 	uint32_t same = 0, split;
@@ -282,7 +282,7 @@ int cpu_transpose(struct cpu_context *cpu, const struct ir_node *node, const voi
 	struct strided s = { .run = 1 };
 
 	(void)err;
-	if (!turns_matrices(node, &x, &m.rows, &m.columns))
+	if (!transposes_matrices(node, &x, &m.rows, &m.columns))
 		bits = 0;
 	if (bits == 8 && m.rows > 1 && m.rows <= MAX_INTERLEAVED) {
 		int64_t items = (m.columns + STRIP - 1) / STRIP;

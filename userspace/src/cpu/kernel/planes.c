@@ -87,8 +87,8 @@ static int64_t *init_axis(struct cpu_axis *axis, int64_t *tables)
  * Sets *begin and *end to the range of positions whose input lies inside the n inputs; `at` is the
  * input of position 0.
  */
-static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
-			  int64_t *end)
+static void positions_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
+			     int64_t *end)
 {
 	*begin = at >= 0 ? 0 : (-at + stride - 1) / stride;
 	*end = n - 1 - at < 0 ? 0 : (n - 1 - at) / stride + 1;
@@ -103,10 +103,10 @@ static struct cpu_inside find_inside(const struct cpu_planes *p, int64_t row, in
 	int64_t column = p->w.first[phase % p->w.phases] - p->w.pad;
 	struct cpu_inside in;
 
-	places_inside(line, p->h.stride, p->h.in, p->lines + p->h.reach, &in.line, &in.lines_end);
-	places_inside(column, p->w.stride, p->w.in, p->width, &in.column, &in.columns_end);
+	positions_inside(line, p->h.stride, p->h.in, p->lines + p->h.reach, &in.line, &in.rows_end);
+	positions_inside(column, p->w.stride, p->w.in, p->width, &in.column, &in.columns_end);
 	if (in.column == in.columns_end)
-		in.lines_end = in.line;
+		in.rows_end = in.line;
 	in.first = (line + in.line * p->h.stride) * p->w.in + column + in.column * p->w.stride;
 	return in;
 }
@@ -152,7 +152,7 @@ static void fill_few(float *to, int64_t n, float value)
  */
 static void pad_phase(const struct cpu_planes *p, const struct cpu_inside *in, float *to)
 {
-	int64_t lines = p->lines + p->h.reach, end = in->lines_end;
+	int64_t lines = p->lines + p->h.reach, end = in->rows_end;
 
 	if (in->line == end) {
 		fill(to, lines * p->width, p->fill);
@@ -186,7 +186,7 @@ void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, co
 	for (int64_t i = 0; i < p->h.phases * p->w.phases; i++, to += p->phase_size) {
 		struct cpu_inside in = inside_of(p, row, i);
 
-		if (in.lines_end > in.line)
+		if (in.rows_end > in.line)
 			simd->copy_rows(&(struct cpu_window_rows){
 				.to = to + in.line * p->width + in.column,
 				.to_step = p->width,
@@ -194,7 +194,7 @@ void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, co
 				.from_step = p->h.stride * p->w.in,
 				.from_size = p->h.in * p->w.in - in.first,
 				.n = in.columns_end - in.column,
-				.lines = in.lines_end - in.line,
+				.lines = in.rows_end - in.line,
 				.every = p->w.stride,
 			});
 	}

@@ -66,7 +66,7 @@ static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 	}
 }
 
-static void pool_line(void *argument, int64_t item, unsigned int worker)
+static void pool_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
 	const struct ir_pool_attrs *a = p->attrs;
@@ -218,7 +218,7 @@ static int run_rows(struct pool *p, int64_t batch, struct wnn_error *err)
 	p->scratch = cpu_scratch(p->cpu, p->cpu->threads * p->worker_bytes);
 	if (!p->scratch)
 		return wnn_error_nomem(err, "the window of a pool");
-	cpu_threads_run(p->cpu->workers, batch * p->out_h, pool_line, p);
+	cpu_threads_run(p->cpu->workers, batch * p->out_h, pool_row, p);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static void larger(const struct pool *p, uint8_t *y, const uint8_t *x, int64_t n
 		larger_unsigned(y, x, n);
 }
 
-static void pool_line(void *argument, int64_t item, unsigned int worker)
+static void pool_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
 	const uint8_t *x = p->x + item / p->out_h * p->h * p->w * p->c;
@@ -120,7 +120,7 @@ static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
 	return (uint8_t)cpu_average(p->to, sum, count, p->scale, p->average->zero);
 }
 
-static void average_line(void *argument, int64_t item, unsigned int worker)
+static void average_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
 	const uint8_t *x = p->x + item / p->out_h * p->h * p->w * p->c;
@@ -175,7 +175,7 @@ static int run_averages(struct cpu_context *cpu, struct pool *p, int64_t batch,
 	p->sums = wnn_calloc((size_t)p->c * (size_t)cpu->threads, sizeof(*p->sums));
 	if (!p->sums)
 		return wnn_error_nomem(err, "the sums of a pool");
-	cpu_threads_run(cpu->workers, batch * p->out_h, average_line, p);
+	cpu_threads_run(cpu->workers, batch * p->out_h, average_row, p);
 	wnn_free(p->sums);
 	return 0;
 }
@@ -206,7 +206,7 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 		return run_averages(cpu, &p, batch, err);
 	}
 	if (nhwc)
-		cpu_threads_run(cpu->workers, batch * p.out_h, pool_line, &p);
+		cpu_threads_run(cpu->workers, batch * p.out_h, pool_row, &p);
 	else
 		cpu_threads_run(cpu->workers, batch * p.c, pool_channel, &p);
 	return 0;

@@ -133,7 +133,7 @@ static double joined(enum cpu_fold fold, double a, double b)
 	return a + b;
 }
 
-static int reduce_long_lines(struct cpu_context *cpu, struct reduction *r, struct wnn_error *err)
+static int reduce_long_vectors(struct cpu_context *cpu, struct reduction *r, struct wnn_error *err)
 {
 	int64_t count = r->a.outer * r->parts;
 
@@ -165,8 +165,8 @@ static void reduce_columns(void *argument, int64_t begin, int64_t end)
 		for (int64_t i = 0; i < n; i++)
 			columns[i] = first;
 		for (int64_t k = 0; k < r->a.n; k++)
-			r->simd->fold_line(r->fold, columns,
-					   r->x + (o * r->a.n + k) * r->a.inner + at, n);
+			r->simd->fold_row(r->fold, columns,
+					  r->x + (o * r->a.n + k) * r->a.inner + at, n);
 		for (int64_t i = 0; i < n; i++)
 			r->y[o * r->a.inner + at + i] =
 				(float)cpu_finish_reduce(r->kind, columns[i], r->a.n);
@@ -194,7 +194,7 @@ static void largest_in_columns(const struct reduction *r, const float *x, float 
 	for (int64_t i = 0; i < n; i++)
 		columns[i] = (double)-INFINITY;
 	for (int64_t k = 0; k < r->a.n; k++)
-		r->simd->fold_line(CPU_FOLD_MAX, columns, x + k * r->a.inner, n);
+		r->simd->fold_row(CPU_FOLD_MAX, columns, x + k * r->a.inner, n);
 	for (int64_t i = 0; i < n; i++) {
 		max[i] = (float)columns[i];
 		if (isinf(max[i]))
@@ -217,7 +217,7 @@ static void log_columns(void *argument, int64_t begin, int64_t end)
 		for (int64_t k = 0; k < r->a.n; k++) {
 			r->simd->binary(IR_SUB, powers, x + k * r->a.inner, 1, max, 1, n);
 			r->simd->unary(IR_EXP, 0, 0, powers, powers, n);
-			r->simd->fold_line(CPU_FOLD_SUM, sums, powers, n);
+			r->simd->fold_row(CPU_FOLD_SUM, sums, powers, n);
 		}
 		for (int64_t i = 0; i < n; i++)
 			r->y[o * r->a.inner + at + i] = (float)((double)max[i] + log(sums[i]));
@@ -242,7 +242,7 @@ int cpu_reduce(struct cpu_context *cpu, const struct ir_node *node, const void *
 	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
 	r.parts = (r.a.n + PART - 1) / PART;
 	if (r.a.inner == 1 && r.parts > 1 && !is_log(r.kind))
-		return reduce_long_lines(cpu, &r, err);
+		return reduce_long_vectors(cpu, &r, err);
 	if (r.a.inner == 1)
 		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n),
 				    is_log(r.kind) ? log_vectors : reduce_vectors, &r);
@@ -384,11 +384,11 @@ struct normalization {
 	double epsilon;
 	bool rms;
 	/*
-	 * Row i has the parameters of `in_line` channels, from i * in_line modulo this number on;
+	 * Row i has the parameters of `in_row` channels, from i * in_row modulo this number on;
 	 * 0: each element of a row has parameters of its own.
 	 */
 	int64_t channels;
-	int64_t in_line; /* channels of a row: those of one group */
+	int64_t in_row; /* channels of a row: those of one group */
 };
 
 static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
@@ -412,14 +412,14 @@ static void normalize_vectors(void *argument, int64_t begin, int64_t end)
 
 	for (int64_t i = begin; i < end; i++) {
 		const float *x = z->x + i * z->a.n;
-		int64_t channel = z->channels ? i * z->in_line % z->channels : 0;
-		int64_t n = z->a.n / z->in_line;
+		int64_t channel = z->channels ? i * z->in_row % z->channels : 0;
+		int64_t n = z->a.n / z->in_row;
 		struct cpu_normal m = { .scale = z->scale ? z->scale + channel : NULL,
 					.bias = z->bias ? z->bias + channel : NULL,
 					.each = !z->channels };
 
 		set_statistics(z, channel, x, &m);
-		for (int64_t k = 0; k < z->in_line; k++) {
+		for (int64_t k = 0; k < z->in_row; k++) {
 			z->simd->normalize(&m, z->y + i * z->a.n + k * n, x + k * n, n);
 			m.scale += m.scale ? 1 : 0;
 			m.bias += m.bias ? 1 : 0;
@@ -433,7 +433,7 @@ static const float *optional(const struct ir_node *node, const void *const *in, 
 }
 
 /* Returns the axes of one row as a mask; for batchNormalization, those after attrs->axis. */
-static uint32_t line_axes(const struct ir_node *node)
+static uint32_t vector_axes(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
 	uint32_t axes = 0;
@@ -462,15 +462,15 @@ int cpu_normalize(struct cpu_context *cpu, const struct ir_node *node, const voi
 		.y = out[0],
 		.epsilon = (double)node->attrs.norm.epsilon,
 		.rms = node->attrs.norm.rms,
-		.in_line = 1,
+		.in_row = 1,
 	};
 
 	(void)err;
-	split_axes(type, line_axes(node), &z.a);
+	split_axes(type, vector_axes(node), &z.a);
 	if (node->op == IR_OP_INSTNORM && node->attrs.norm.groups) {
-		z.in_line = ir_type_dim(type, 1) / node->attrs.norm.groups;
-		z.a.outer /= z.in_line;
-		z.a.n *= z.in_line;
+		z.in_row = ir_type_dim(type, 1) / node->attrs.norm.groups;
+		z.a.outer /= z.in_row;
+		z.a.n *= z.in_row;
 	}
 	if (node->op != IR_OP_LAYERNORM)
 		z.channels = ir_type_dim(type, given ? node->attrs.norm.axis : 1);
@@ -612,7 +612,7 @@ const char *cpu_normalize_refuses(const struct cpu_ask *ask)
 	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
 		return "its axes are not ascending";
 	/* Vectors do not pay for rows of fewer than 4 elements. */
-	return split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
+	return split_axes(type, vector_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
 		       NULL :
 		       "it has no rows of 4 elements or more that are contiguous";
 }

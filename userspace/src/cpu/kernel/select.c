@@ -98,7 +98,7 @@ static void compare_range(void *argument, int64_t begin, int64_t end)
 		const char *from[2] = { element_at(s, 0, i), element_at(s, 1, i) };
 		uint8_t *y = (uint8_t *)s->y + i;
 
-		n = cpu_walk_line(&s->walk, i, end);
+		n = cpu_walk_row(&s->walk, i, end);
 		if (dtype != IR_F16) {
 			comparisons[dtype](kind, y, from[0], sa, from[1], sb, n);
 			continue;
@@ -160,7 +160,7 @@ static void where_range(void *argument, int64_t begin, int64_t end)
 		const char *a = element_at(s, 1, i), *b = element_at(s, 2, i);
 		char *y = (char *)s->y + (size_t)i * bits / 8;
 
-		n = cpu_walk_line(&s->walk, i, end);
+		n = cpu_walk_row(&s->walk, i, end);
 		if (bits == 8)
 			choose_uint8_t(y, c, sc, a, sa, b, sb, n);
 		else if (bits == 16)

@@ -47,7 +47,7 @@ double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float
  * Computes a row of logarithms of softmax, or of guarded softmax, which WebNN does not have; x may
  * be y.
  */
-static void other_line(const struct softmax *s, float *y, const float *x)
+static void other_vector(const struct softmax *s, float *y, const float *x)
 {
 	float max, part;
 	double sum = cpu_exp_sum(s->simd, x, s->n, s->attrs->guarded ? 0 : INFINITY, &max);
@@ -65,12 +65,12 @@ static void some_vectors(const struct softmax *s, float *y, const float *x, int6
 		s->simd->softmax(y, x, lines, s->n);
 	else
 		for (int64_t i = 0; i < lines; i++)
-			other_line(s, y + i * s->n, x + i * s->n);
+			other_vector(s, y + i * s->n, x + i * s->n);
 	for (int64_t i = 0; s->attrs->nan_to_zero && i < lines * s->n; i++)
 		y[i] = isnan(y[i]) ? 0 : y[i];
 }
 
-static void softmax_lines(void *argument, int64_t begin, int64_t end)
+static void softmax_vectors(void *argument, int64_t begin, int64_t end)
 {
 	const struct softmax *s = argument;
 
@@ -120,7 +120,7 @@ int cpu_softmax(struct cpu_context *cpu, const struct ir_node *node, const void 
 	int64_t lines = shape.count / s.n;
 
 	if (s.step == 1) {
-		cpu_parallel_ranges(cpu, lines, s.n < GRAIN ? GRAIN / s.n : 1, softmax_lines, &s);
+		cpu_parallel_ranges(cpu, lines, s.n < GRAIN ? GRAIN / s.n : 1, softmax_vectors, &s);
 		return 0;
 	}
 	if (s.step >= BESIDE && !s.attrs->log && !s.attrs->guarded && !s.attrs->nan_to_zero) {

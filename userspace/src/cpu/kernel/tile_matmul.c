@@ -203,7 +203,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
  * have the same second matrix and whose rows continue at one stride. Sets mm->batches to the number
  * of such products.
  */
-static void set_lines(struct matmul *mm)
+static void set_rows(struct matmul *mm)
 {
 	const struct cpu_shape *y = &mm->y;
 	int64_t lines = y->dim[y->rank - 2];
@@ -219,7 +219,7 @@ static void set_lines(struct matmul *mm)
 	mm->batches = y->count / (mm->m * mm->n);
 }
 
-static void set_places(struct matmul *mm)
+static void set_positions(struct matmul *mm)
 {
 	for (int64_t i = 0; i < mm->k && !mm->transposed; i++)
 		mm->at[i] = i * mm->ldb;
@@ -247,7 +247,7 @@ static void set_shape(struct matmul *mm, const struct ir_node *node)
 	memcpy(mm->sc, mm->y.stride, sizeof(mm->sc));
 	for (uint32_t d = rank - 2; d < rank; d++)
 		mm->sa[d] = mm->sb[d] = mm->sc[d] = 0;
-	set_lines(mm);
+	set_rows(mm);
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	mm->limited = cpu_act_limits(&attrs->act, &mm->lo, &mm->hi);
 }
@@ -295,12 +295,12 @@ static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int opera
 		mm->ldc = element == 1 ? line : -1;
 		set_steps(mm, type, strides, mm->sc);
 	}
-	set_lines(mm);
+	set_rows(mm);
 	if (mm->lda <= 0 || mm->ldb <= 0 || mm->ldc <= 0 || mm->m < mm->min_lines) {
 		*mm = old;
 		return false;
 	}
-	set_places(mm);
+	set_positions(mm);
 	return true;
 }
 
@@ -362,7 +362,7 @@ struct cpu_plan *cpu_tile_matmul_plan(const struct cpu_ask *ask)
 	mm->simd = ask->cpu->simd;
 	mm->min_lines = cpu_tuning(ask->cpu)->min_lines;
 	set_shape(mm, ask->node);
-	set_places(mm);
+	set_positions(mm);
 	return &mm->base;
 }
 

@@ -29,11 +29,11 @@
 #define WINDOW 3
 /*
  * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
- * cpu_context.cache, because smaller images gain nothing, and rows of at least MIN_LINE pixels,
+ * cpu_context.cache, because smaller images gain nothing, and rows of at least MIN_ROW pixels,
  * because the matrix is read for each row.
  */
 #define LARGE_IMAGE 4
-#define MIN_LINE    24
+#define MIN_ROW	    24
 /*
  * Slices of a fused depthwise convolution per thread. At the beginning of each slice, pixels of the
  * slice above it are computed again.
@@ -187,7 +187,7 @@ static int run_shared(struct run *run, struct cpu_context *cpu)
  * Returns the division of the rows into blocks: equally many for each thread, unless blocks would
  * become too small. The division changes no bit of the results.
  */
-static struct cpu_split share_lines(int64_t m, int64_t threads)
+static struct cpu_split share_rows(int64_t m, int64_t threads)
 {
 	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
 
@@ -270,7 +270,7 @@ static void fill_window(const struct window_run *run, struct window *window, flo
 }
 
 /* Computes row `item` of the results, counted over all images. */
-static void run_line(const struct window_run *run, int64_t item, unsigned int worker)
+static void run_row(const struct window_run *run, int64_t item, unsigned int worker)
 {
 	const struct cpu_conv *g = &run->lines->windows;
 	struct window *window = (struct window *)(run->workers + worker * run->worker_bytes);
@@ -301,7 +301,7 @@ static void run_some(void *argument, int64_t item, unsigned int worker)
 	int64_t first = cpu_split_first(&run->rows, item);
 
 	for (int64_t i = 0; i < cpu_split_size(&run->rows, item); i++)
-		run_line(run, first + i, worker);
+		run_row(run, first + i, worker);
 }
 
 static int run_windows(const struct cpu_tile_product *whole, const struct tile_rows *l,
@@ -356,7 +356,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 			   .lo = l->lo,
 			   .hi = l->hi },
 		.addend = l->adds && !l->tile_adds ? in[l->operands] : NULL,
-		.blocks = share_lines(l->m, cpu->threads),
+		.blocks = share_rows(l->m, cpu->threads),
 	};
 	bool shared;
 
@@ -394,7 +394,7 @@ static bool gains_by_windows(const struct tile_rows *l, const struct cpu_conv *g
 	int64_t matrix = l->k * l->n * (int64_t)sizeof(float);
 
 	return g->in_h * line >= LARGE_IMAGE * cache && WINDOW * line + matrix <= 2 * cache &&
-	       g->in_w >= MIN_LINE;
+	       g->in_w >= MIN_ROW;
 }
 
 /*

@@ -197,7 +197,7 @@ static uint64_t last_key(const struct entry *e, int64_t k)
 
 /* --- Rows --- */
 
-static void select_line(const struct selection *s, int64_t from, int64_t to, struct entry *e)
+static void select_vector(const struct selection *s, int64_t from, int64_t to, struct entry *e)
 {
 	uint64_t keys[BLOCK], flip = s->max ? 0 : UINT64_MAX, least = 0;
 	struct entry *beside = e + s->room;
@@ -228,13 +228,13 @@ static void select_line(const struct selection *s, int64_t from, int64_t to, str
 		cpu_store_int(s->result, s->y, to + i * s->inner, e[i].at);
 }
 
-static void select_lines(void *argument, int64_t item, unsigned int worker)
+static void select_vectors(void *argument, int64_t item, unsigned int worker)
 {
 	const struct selection *s = argument;
 	int64_t outer = item / s->inner, inner = item % s->inner;
 
-	select_line(s, outer * s->n * s->inner + inner, outer * s->k * s->inner + inner,
-		    s->entries + (int64_t)worker * 2 * s->room);
+	select_vector(s, outer * s->n * s->inner + inner, outer * s->k * s->inner + inner,
+		      s->entries + (int64_t)worker * 2 * s->room);
 }
 
 int cpu_topk(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -259,9 +259,9 @@ int cpu_topk(struct cpu_context *cpu, const struct ir_node *node, const void *co
 	if (!s.entries)
 		return wnn_error_nomem(err, "the selection of elements");
 	if (parallel)
-		cpu_threads_run(cpu->workers, lines, select_lines, &s);
+		cpu_threads_run(cpu->workers, lines, select_vectors, &s);
 	for (int64_t i = 0; i < lines && !parallel; i++)
-		select_lines(&s, i, 0);
+		select_vectors(&s, i, 0);
 	return 0;
 }
 

@@ -82,7 +82,7 @@ static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operan
 }
 
 /* Returns the number of elements from i to the end of its row, or to `end` when that is before. */
-static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t end)
+static inline int64_t cpu_walk_row(const struct cpu_walk *w, int64_t i, int64_t end)
 {
 	int64_t n = w->shape.dim[w->shape.rank - 1], rest = n - i % n;
 

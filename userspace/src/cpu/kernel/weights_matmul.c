@@ -412,7 +412,7 @@ static void run_slice(void *argument, int64_t item, unsigned int worker)
 
 	for (int64_t column = begin; column < end && column < run->s.wide; column += width) {
 		width = cpu_panel_width(run->simd, run->s.wide, column);
-		if (run->s.m <= CPU_WEIGHED_LINES)
+		if (run->s.m <= CPU_WEIGHED_ROWS)
 			weigh_panel(run, worker_of(run, worker), column, width);
 		else
 			multiply_panel(run, worker_of(run, worker), item % run->parts.parts, column,
@@ -439,7 +439,7 @@ static void pack_strip(void *argument, int64_t strip, unsigned int worker)
 	}
 }
 
-static int64_t lines_of(const struct sizes *s)
+static int64_t rows_of(const struct sizes *s)
 {
 	int64_t lines = NEAR / s->k > LEAST ? NEAR / s->k : LEAST;
 
@@ -458,8 +458,8 @@ static void spread(struct run *run, int64_t count, cpu_work_fn work)
 static void multiply(struct run *run, int64_t threads)
 {
 	int64_t panels = (run->s.wide + 2 * run->simd->lanes - 1) / (2 * run->simd->lanes);
-	int64_t most = lines_of(&run->s), slices;
-	bool few = run->s.m <= CPU_WEIGHED_LINES;
+	int64_t most = rows_of(&run->s), slices;
+	bool few = run->s.m <= CPU_WEIGHED_ROWS;
 
 	run->share = cpu_tile_share(panels, (unsigned int)threads);
 	slices = (panels + run->share - 1) / run->share;
@@ -477,11 +477,11 @@ static void multiply(struct run *run, int64_t threads)
 
 static int prepare_scratch(struct run *run, struct cpu_context *cpu, struct wnn_error *err)
 {
-	size_t lines = cpu_round_up((size_t)(lines_of(&run->s) * run->s.k) * sizeof(float));
+	size_t lines = cpu_round_up((size_t)(rows_of(&run->s) * run->s.k) * sizeof(float));
 
 	run->worker_bytes =
 		cpu_round_up(sizeof(struct worker) +
-			     (size_t)(lines_of(&run->s) * 2 * run->simd->lanes) * sizeof(float));
+			     (size_t)(rows_of(&run->s) * 2 * run->simd->lanes) * sizeof(float));
 	run->scratch = cpu_scratch(cpu, cpu->threads * run->worker_bytes + lines);
 	if (!run->scratch)
 		return wnn_error_nomem(err, "a product");

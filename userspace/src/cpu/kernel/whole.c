@@ -72,7 +72,7 @@ static void binary_range(void *argument, int64_t begin, int64_t end)
 	for (int64_t i = begin; i < end; i += n) {
 		char *y = w->y + i * size;
 
-		n = cpu_walk_line(&w->walk, i, acts && end > i + CHUNK ? i + CHUNK : end);
+		n = cpu_walk_row(&w->walk, i, acts && end > i + CHUNK ? i + CHUNK : end);
 		w->simd->whole_binary((int)dtype, (int)attrs->kind, y,
 				      w->a + cpu_walk_at(&w->walk, 0, i) * size,
 				      cpu_walk_step(&w->walk, 0),

@@ -125,7 +125,7 @@ struct place {
 	int64_t image, row, column; /* image, row and column of the tile's first result */
 };
 
-static struct place place_of(const struct winograd *w, int64_t tile)
+static struct place position_of(const struct winograd *w, int64_t tile)
 {
 	int64_t in_image = tile % (w->tiles_h * w->tiles_w);
 
@@ -138,7 +138,7 @@ static void spread_tile(const struct run *run, int64_t tile, int64_t step, float
 	const struct winograd *w = run->w;
 	const struct cpu_conv *g = &w->shape;
 	const uint32_t *padding = g->attrs->padding;
-	struct place at = place_of(w, tile);
+	struct place at = position_of(w, tile);
 	const float *x[POINTS];
 
 	for (int i = 0; i < 4; i++)
@@ -158,7 +158,7 @@ static void gather_tile(struct run *run, int64_t tile, int64_t step, const float
 {
 	const struct winograd *w = run->w;
 	const struct cpu_conv *g = &w->shape;
-	struct place at = place_of(w, tile);
+	struct place at = position_of(w, tile);
 	float *y[4];
 
 	for (int i = 0; i < 4; i++) {
@@ -195,7 +195,7 @@ static void activate_tiles(const struct run *run, int64_t first, int64_t count)
 	int64_t end = first + count, next;
 
 	for (int64_t tile = first; tile < end && !w->limited; tile = next) {
-		struct place at = place_of(w, tile);
+		struct place at = position_of(w, tile);
 		int64_t pixels;
 
 		next = tile + w->tiles_w - at.column / 2;

@@ -25,7 +25,7 @@
 #define MIN_PIXELS   24 /* least pixels of a slice: with fewer, the filter is read too often */
 #define ELEMENT_WORK 8
 /* Products of fewer rows are limited by the time to read the matrix. */
-#define MIN_LINES 8
+#define MIN_ROWS 8
 /*
  * A slice of channels has a multiple of this many channels, except where slices of rows failed:
  * there it has a multiple of CPU_MAX_LANES.
@@ -640,7 +640,7 @@ static bool set_shape(struct conv *c, const struct ir_node *node)
 	if (!cpu_matmul_as_conv(node, &c->as))
 		return false;
 	c->shape = c->as.conv;
-	return c->shape.out_w >= MIN_LINES;
+	return c->shape.out_w >= MIN_ROWS;
 }
 
 static void set_float(struct conv *c, const struct ir_node *node)

@@ -82,7 +82,7 @@ struct run {
 	atomic_bool failed;
 };
 
-static void finish_line(const struct run *run, float *c, int64_t n)
+static void finish_row(const struct run *run, float *c, int64_t n)
 {
 	const struct ir_matmul_attrs *attrs = run->mm->attrs;
 	const struct cpu_simd *simd = run->cpu->simd;
@@ -102,9 +102,9 @@ static void finish(const struct run *run, const struct form *form, float *c)
 	int64_t lines = mm->together * form->rows;
 
 	for (int64_t i = 0; i < lines && form->columns < mm->n; i++)
-		finish_line(run, c + i * mm->n, form->columns);
+		finish_row(run, c + i * mm->n, form->columns);
 	if (form->columns == mm->n)
-		finish_line(run, c, lines * mm->n);
+		finish_row(run, c, lines * mm->n);
 }
 
 /* The position in the result at which a call begins, and its second matrix. */
@@ -113,7 +113,7 @@ struct place {
 	const void *b;
 };
 
-static struct place place_of(const struct run *run, int64_t item)
+static struct place position_of(const struct run *run, int64_t item)
 {
 	const struct matmul *mm = run->mm;
 	int64_t part = item % mm->across, rows = item / mm->across;
@@ -133,7 +133,7 @@ static void run_call(void *argument, int64_t item, unsigned int worker)
 	struct run *run = argument;
 	struct matmul *mm = run->mm;
 	const struct onednn *dnn = mm->dnn;
-	struct place p = place_of(run, item);
+	struct place p = position_of(run, item);
 	int which = mm->m - p.row < mm->rows || mm->n - p.column < mm->columns;
 	const struct form *form = &mm->forms[which];
 	struct memories *m = &mm->memories[2 * worker + (unsigned int)which];

@@ -133,7 +133,7 @@ static double fold(enum cpu_fold kind, const float *x, int64_t n, double centre)
 		}                                          \
 	} while (0)
 
-static void fold_line(enum cpu_fold kind, double *y, const float *x, int64_t n)
+static void fold_row(enum cpu_fold kind, double *y, const float *x, int64_t n)
 {
 	switch (kind) {
 	case CPU_FOLD_SUM:
@@ -181,6 +181,6 @@ static void normalize(const struct cpu_normal *m, float *y, const float *x, int6
 void LEVEL_TABLE(fill_fold)(struct cpu_simd *simd)
 {
 	simd->fold = fold;
-	simd->fold_line = fold_line;
+	simd->fold_row = fold_row;
 	simd->normalize = normalize;
 }

@@ -36,7 +36,7 @@
 			q##i = multiply_add(b1, splat(factor), q##i); \
 	}
 #define PACKED_STEP(i) STEP(i, a[i])
-#define LINE_STEP(i)   STEP(i, a[i * lda])
+#define ROW_STEP(i)    STEP(i, a[i * lda])
 /*
  * Take a step with a packed B, and go on to the next one. The barrier keeps the compiler from
  * loading numbers of later steps, for which there are no registers.
@@ -48,9 +48,9 @@
 	if (vecs > 1)                     \
 		b1 = load(b + LANES);     \
 	b += vecs * LANES;
-#define LINE_STEPS          \
-	LOAD_B              \
-	EACH_ROW(LINE_STEP) \
+#define ROW_STEPS          \
+	LOAD_B             \
+	EACH_ROW(ROW_STEP) \
 	a++;
 #define PACKED_STEPS          \
 	LOAD_B                \
@@ -235,12 +235,12 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 		for (; spreads && k + CPU_TILE_STEPS <= end; k += CPU_TILE_STEPS) {
 			fetch(&ahead, vecs);
 			if (lda)
-				SOME(LINE_STEPS)
+				SOME(ROW_STEPS)
 			else
 				SOME(PACKED_STEPS)
 		}
 		if (lda)
-			ALL(LINE_STEPS)
+			ALL(ROW_STEPS)
 		else
 			ALL(PACKED_STEPS)
 		if (k == RUN && k < depth) {

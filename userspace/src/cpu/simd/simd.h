@@ -225,7 +225,7 @@ struct cpu_pixels {
 	float lo, hi; /* limits of results, see struct cpu_tile */
 };
 
-#define CPU_WEIGHED_LINES 4
+#define CPU_WEIGHED_ROWS 4
 
 /*
  * Packed weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) *
@@ -252,7 +252,7 @@ struct cpu_weights {
 };
 
 /*
- * Rows, at most CPU_WEIGHED_LINES, that are multiplied with weights of struct cpu_weights. The
+ * Rows, at most CPU_WEIGHED_ROWS, that are multiplied with weights of struct cpu_weights. The
  * bias, which may be NULL, has a number for each column.
  */
 struct cpu_weighted {
@@ -357,7 +357,7 @@ struct cpu_simd {
 	 */
 	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);
 	/* Folds element x[i] into the accumulator y[i]; the centre is 0. */
-	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
+	void (*fold_row)(enum cpu_fold kind, double *y, const float *x, int64_t n);
 	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
 	/*
 	 * Winograd's transforms for n channels, at least CPU_MAX_LANES. winograd_in() transforms

@@ -136,37 +136,37 @@ static inline vec most_of(vec x, vec y)
 }
 
 /* Rotates a vector: element k of the result is element (k + n) % LANES of v. */
-#define TURNED_PLACE(k, n) (((k) + (n)) % LANES)
+#define ROTATED_INDEX(k, n) (((k) + (n)) % LANES)
 #if LANES == 16
-#define TURNED(v, n)                                                                              \
-	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
-				TURNED_PLACE(3, n), TURNED_PLACE(4, n), TURNED_PLACE(5, n),       \
-				TURNED_PLACE(6, n), TURNED_PLACE(7, n), TURNED_PLACE(8, n),       \
-				TURNED_PLACE(9, n), TURNED_PLACE(10, n), TURNED_PLACE(11, n),     \
-				TURNED_PLACE(12, n), TURNED_PLACE(13, n), TURNED_PLACE(14, n),    \
-				TURNED_PLACE(15, n))
+#define ROTATED(v, n)                                                                             \
+	__builtin_shufflevector(v, v, ROTATED_INDEX(0, n), ROTATED_INDEX(1, n),                   \
+				ROTATED_INDEX(2, n), ROTATED_INDEX(3, n), ROTATED_INDEX(4, n),    \
+				ROTATED_INDEX(5, n), ROTATED_INDEX(6, n), ROTATED_INDEX(7, n),    \
+				ROTATED_INDEX(8, n), ROTATED_INDEX(9, n), ROTATED_INDEX(10, n),   \
+				ROTATED_INDEX(11, n), ROTATED_INDEX(12, n), ROTATED_INDEX(13, n), \
+				ROTATED_INDEX(14, n), ROTATED_INDEX(15, n))
 #elif LANES == 8
-#define TURNED(v, n)                                                                              \
-	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
-				TURNED_PLACE(3, n), TURNED_PLACE(4, n), TURNED_PLACE(5, n),       \
-				TURNED_PLACE(6, n), TURNED_PLACE(7, n))
+#define ROTATED(v, n)                                                                          \
+	__builtin_shufflevector(v, v, ROTATED_INDEX(0, n), ROTATED_INDEX(1, n),                \
+				ROTATED_INDEX(2, n), ROTATED_INDEX(3, n), ROTATED_INDEX(4, n), \
+				ROTATED_INDEX(5, n), ROTATED_INDEX(6, n), ROTATED_INDEX(7, n))
 #else
-#define TURNED(v, n)                                                                              \
-	__builtin_shufflevector(v, v, TURNED_PLACE(0, n), TURNED_PLACE(1, n), TURNED_PLACE(2, n), \
-				TURNED_PLACE(3, n))
+#define ROTATED(v, n)                                                           \
+	__builtin_shufflevector(v, v, ROTATED_INDEX(0, n), ROTATED_INDEX(1, n), \
+				ROTATED_INDEX(2, n), ROTATED_INDEX(3, n))
 #endif
 
 /* Returns the largest element; when an element is NaN, the result may be another element. */
 static inline float most_in(vec v)
 {
 #if LANES == 16
-	v = most_of(v, TURNED(v, 8));
+	v = most_of(v, ROTATED(v, 8));
 #endif
 #if LANES >= 8
-	v = most_of(v, TURNED(v, 4));
+	v = most_of(v, ROTATED(v, 4));
 #endif
-	v = most_of(v, TURNED(v, 2));
-	v = most_of(v, TURNED(v, 1));
+	v = most_of(v, ROTATED(v, 2));
+	v = most_of(v, ROTATED(v, 1));
 	return v[0];
 }
 

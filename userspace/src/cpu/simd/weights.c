@@ -172,7 +172,7 @@ static void widen_weights(const struct cpu_weights *w, int vecs, float *to)
 #define SETS 2
 
 struct sums {
-	vec of[CPU_WEIGHED_LINES][2];
+	vec of[CPU_WEIGHED_ROWS][2];
 };
 
 INLINE void add_step(struct sums *sums, const vec *b, const float *a, int64_t lda, const int lines,
@@ -269,8 +269,8 @@ INLINE void weigh(const struct cpu_weights *w, const struct cpu_weighted *t, con
 		}
 }
 
-INLINE void weigh_lines(const struct cpu_weights *w, const struct cpu_weighted *t, int vecs,
-			const int lines)
+INLINE void weigh_rows(const struct cpu_weights *w, const struct cpu_weighted *t, int vecs,
+		       const int lines)
 {
 	bool zeros = has_zeros(w);
 
@@ -292,16 +292,16 @@ static void weigh_any(const struct cpu_weights *w, const struct cpu_weighted *t,
 {
 	switch (t->lines) {
 	case 1:
-		weigh_lines(w, t, vecs, 1);
+		weigh_rows(w, t, vecs, 1);
 		break;
 	case 2:
-		weigh_lines(w, t, vecs, 2);
+		weigh_rows(w, t, vecs, 2);
 		break;
 	case 3:
-		weigh_lines(w, t, vecs, 3);
+		weigh_rows(w, t, vecs, 3);
 		break;
 	default:
-		weigh_lines(w, t, vecs, 4);
+		weigh_rows(w, t, vecs, 4);
 	}
 }
 

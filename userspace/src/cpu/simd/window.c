@@ -246,8 +246,8 @@ static float combine_scalar(enum cpu_window kind, float y, float x, float w)
 	}
 }
 
-INLINE void lines_of(const enum cpu_window kind, float *y, int64_t n, const float *const *x,
-		     const float *w, int64_t taps, const float *bias)
+INLINE void rows_of(const enum cpu_window kind, float *y, int64_t n, const float *const *x,
+		    const float *w, int64_t taps, const float *bias)
 {
 	const float first = kind == CPU_WINDOW_MAX ? -__builtin_inff() : 0;
 	int64_t i = 0;
@@ -277,16 +277,16 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 {
 	switch (kind) {
 	case CPU_WINDOW_DOT:
-		lines_of(CPU_WINDOW_DOT, y, n, x, w, taps, bias);
+		rows_of(CPU_WINDOW_DOT, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_MAX:
-		lines_of(CPU_WINDOW_MAX, y, n, x, w, taps, bias);
+		rows_of(CPU_WINDOW_MAX, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_SUM:
-		lines_of(CPU_WINDOW_SUM, y, n, x, w, taps, bias);
+		rows_of(CPU_WINDOW_SUM, y, n, x, w, taps, bias);
 		break;
 	case CPU_WINDOW_SQUARES:
-		lines_of(CPU_WINDOW_SQUARES, y, n, x, w, taps, bias);
+		rows_of(CPU_WINDOW_SQUARES, y, n, x, w, taps, bias);
 		break;
 	}
 }
